@@ -1,7 +1,7 @@
-"""What a call costs as a program makes it: the wall time of 1,000 calls back to back over 1,000.
+"""Measure the cost of a call in a program: the wall time of 1,000 calls back to back over 1,000.
 
 In three ways: a plain call, a plan (of ours), and calls captured in a CUDA graph. All calls use the same tensors, so
-what fits the L2 cache is there: next to these, the times over rotated inputs are those of the GPU alone.
+small ones are in the L2 cache: times over rotated inputs are the GPU's alone.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ ROUNDS = 3  # of which the fastest counts: another process may have the CPU
 
 
 def plain_and_plan(kernel: Kernel, module: ModuleType, inputs: InputSet) -> tuple[Call, Call | None]:
-    """The call of the public function itself, and a plan for it; None where the function makes none.
+    """The call of the public function itself, and a plan for it; None if the function makes none.
 
-    ``Kernel.launch`` calls a stand-in for the module, whose functions return what was to be called.
+    ``Kernel.launch`` calls a stand-in for the module, whose functions return their call.
     """
 
     class Caller:
@@ -75,7 +75,7 @@ def in_graph(call: Call) -> float:
 
 
 def _wall(call: Call, count: int, wait: Call) -> float:
-    """Seconds of ``count`` calls, from the first to the end of what they launched."""
+    """Seconds of ``count`` calls, from the first to the end of their launches."""
     wait()
     begun = time.perf_counter()
     for _ in range(count):

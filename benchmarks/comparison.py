@@ -1,7 +1,7 @@
-"""One kernel next to eager torch, torch.compile and its peers: what a child of ``benchmarks/kernels.py`` does.
+"""One kernel next to eager torch, torch.compile and its peers: in a child of ``benchmarks/kernels.py``.
 
-One shape after the other: what runs there is compiled, next to other children and mostly without the GPU, compared with
-ours, and timed in a turn, while all other children are stopped.
+One shape after the other: implementations are compiled, in parallel with other children and mostly without the GPU,
+compared with ours, and timed in a turn, while all other children are stopped.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ EAGER_NAME, COMPILED = "eager", "torch.compile"
 LONGEST_CALLED = 500.0  # microseconds of ours on the GPU, beyond which no launch shows: then nothing is timed as called
 ALIKE = 0.05  # relative: fp8 codes of two roundings differ by 2.5 %, another function by far more
 
-# What vLLM compiles with (the seeds' first document, "Performance Evaluation - Kernel Level").
+# vLLM's options (the seeds' first document, "Performance Evaluation - Kernel Level").
 INDUCTOR_OPTIONS = {
     "enable_auto_functionalized_v2": False,
     "size_asserts": False,
@@ -57,7 +57,7 @@ quick_benchmark = functools.partial(do_bench, warmup=5, rep=20)  # milliseconds,
 
 @dataclass(frozen=True)
 class Plan:
-    """What every child is given: which shapes, where, how large, the calibrated rates, and until when (time.monotonic).
+    """The input of every child: shapes, device, sizes, the calibrated rates, and the deadline (time.monotonic).
 
     ``table`` is "suite", whose shapes are timed next to peers, too, or "helion". ``target`` is the GPU's (``sm_90``).
     """
@@ -73,7 +73,7 @@ class Plan:
 
 @dataclass
 class Row:
-    """One shape of one kernel, of the suite's table, of Helion's or of small ones, and what can be timed there."""
+    """One shape of one kernel, of the suite's table, of Helion's or of small ones, and its implementations."""
 
     table: str
     kernel: Kernel
@@ -82,7 +82,7 @@ class Row:
 
 
 def rows_of(kernel: Kernel, plan: Plan) -> list[Row]:
-    """All shapes of ``kernel``, those with the least memory first; the control has those of the suite in every run."""
+    """All shapes of ``kernel``, those with the least memory first; the control has the suite's in every run."""
     if plan.table == "helion" and kernel.name != CONTROL:
         rows = [Row("helion", kernel, speed) for speed in helion_speeds(kernel, tiny=plan.tiny)]
     else:
@@ -100,7 +100,7 @@ def compare(connection: Connection, name: str, numbers: Sequence[int], plan: Pla
     """Prepare and time the shapes ``numbers`` of ``rows_of`` the kernel ``name``.
 
     Every message is one of ``forked.turn``, or a record with the keys table, kernel, shape, implementation,
-    microseconds, fault (and, for ours, what the speed's work is; where calls are short, what they cost as called).
+    microseconds, fault (and, for ours, the work; for short calls, their cost as called).
     """
     kernel = registry.load(registry.entry(name))
     module = importlib.import_module(kernel.module)
@@ -125,12 +125,12 @@ def compile_ours(_connection: Connection, name: str, numbers: Sequence[int], pla
     """Fill Triton's cache for these shapes: without the GPU, and so in a process that does nothing else."""
     rows = rows_of(registry.load(registry.entry(name)), plan)
     for row in (rows[number] for number in numbers):
-        with contextlib.suppress(Exception):  # what does not compile says so when it is launched
+        with contextlib.suppress(Exception):  # compile errors are reported at the launch
             fill_cache(row.kernel, row.speed, plan.target)
 
 
 def _prepared(row: Row, module: ModuleType, plan: Plan, gpu: Gpu) -> Iterator[dict[str, Any]]:
-    """Fill the implementations of ``row`` with those that compute the same; a record for each that does not."""
+    """Fill the implementations of ``row`` with those that compute the same; yields a record for each other one."""
     kernel, speed = row.kernel, row.speed
     fault = ""
     if time.monotonic() > plan.until:
@@ -188,7 +188,8 @@ def _with_memory(gpu: Gpu, step: Callable[[], Made]) -> Made:
 def _compile(call: Callable[[], Results], gpu: Gpu) -> None:
     """Call it once without waiting for the GPU, since compiling takes seconds; then let it tune itself there alone.
 
-    What tunes itself compiles and launches each of its configurations in the first call, and times them in the second.
+    An autotuned function compiles and launches each of its configurations in the first call, and times them in the
+    second.
     """
     times: Callable[..., Any] = _once
     before = Autotuner._bench  # noqa: SLF001  # its one place where a configuration is timed
@@ -233,7 +234,7 @@ def _expected(row: Row, module: ModuleType, plan: Plan) -> tuple[InputSet, dict[
 
 def _others(row: Row, plan: Plan) -> Iterator[tuple[str, Implementation]]:
     """Eager torch and torch.compile; in the suite's shapes and the small ones the peers, too."""
-    function = EAGER[row.kernel.name]  # a test holds every kernel that has a speed to have one
+    function = EAGER[row.kernel.name]  # a test requires an entry for every kernel with a speed
     yield EAGER_NAME, _functional(function)
     yield COMPILED, _functional(_compiled(function, plan.device))
     if row.table == "helion":
@@ -268,7 +269,7 @@ def _peer(speed: Speed) -> Implementation:
         def call() -> Results:
             assert speed.peer is not None  # noqa: S101  # who calls this has looked
             made = speed.peer(inputs.inputs, inputs.outputs)
-            return made if isinstance(made, dict) else dict(inputs.outputs)  # what has no `out` returns its results
+            return made if isinstance(made, dict) else dict(inputs.outputs)  # without `out` it returns its results
 
         return call
 
@@ -287,7 +288,7 @@ def _ours(kernel: Kernel, module: ModuleType) -> Implementation:
 
 
 def _difference(results: Results, expected: dict[str, torch.Tensor]) -> str:
-    """Why ``results`` are not those of the same function, as far as rounding lets one see; empty when they are."""
+    """Why ``results`` differ from the same function beyond rounding; "" if they do not."""
     for name, result in results.items():
         got = (torch.cat(result, dim=-1) if isinstance(result, tuple) else result).double()
         wanted = expected[name].double()[..., : got.shape[-1]]
@@ -348,7 +349,7 @@ def _called(row: Row, name: str, call: Call, inputs: InputSet, module: ModuleTyp
     if planned is not None:
         found["plan"] = microseconds(planned, device=plan.device)
     if plan.device == "cuda":
-        with contextlib.suppress(RuntimeError):  # what cannot be captured has a note already
+        with contextlib.suppress(RuntimeError):  # calls that cannot be captured have a note already
             found["graph"] = in_graph(call)
     return found
 

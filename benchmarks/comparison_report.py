@@ -1,4 +1,4 @@
-"""What ``kernels.py`` and ``seeds.py`` measured next to torch.compile: markdown and JSON. Needs no torch."""
+"""Report ``kernels.py`` and ``seeds.py`` against torch.compile: markdown and JSON. Needs no torch."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from benchmarks.shapes import HELION
 from kernels_smoke.suite import registry
 
 OURS, EAGER, COMPILED = "ours", "eager", "torch.compile"
-CONTROL = "fused_add_rms_norm"  # what every run times, so that runs can be compared
+CONTROL = "fused_add_rms_norm"  # timed in every run, so that runs can be compared
 Key = tuple[str, str, str]  # table, kernel, shape
 
 
 @dataclass
 class Shape:
-    """One row: what is known of our kernel's work there, and microseconds by implementation.
+    """One row: the work of our kernel, and microseconds by implementation.
 
     ``called`` are those as called: of a plain call, a plan, a call in a CUDA graph, by implementation.
     """
@@ -40,7 +40,7 @@ class Shape:
 
 @dataclass
 class Measurements:
-    """Everything that the children of a run said, or of several ``runs``. ``left`` is what was not reached."""
+    """The records of the children of a run, or of several ``runs``. ``left`` are shapes not reached."""
 
     environment: dict[str, Any]
     calibration: dict[str, Any]
@@ -77,7 +77,7 @@ class Measurements:
             self.faults.append(f"{kernel}: its process: {fault}")
 
     def table(self, name: str) -> Iterator[tuple[str, str, Shape]]:
-        """(kernel, shape, what was measured) of one table, where ours was timed."""
+        """(kernel, shape, measurements) of one table, if ours was timed."""
         order = [entry.name for entry in registry.ENTRIES]
         for (table, kernel, shape), measured in sorted(self.shapes.items(), key=lambda item: order.index(item[0][1])):
             if table == name and OURS in measured.microseconds:
@@ -100,11 +100,11 @@ class Measurements:
         return {**facts, "rows": rows, "faults": self.faults, "notes": self.notes, "left": self.left}
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> Measurements:
-        """What was kept."""
-        facts = {name: said[name] for name in ("environment", "calibration", "seconds", "faults", "notes")}
-        made = cls(**facts, left=[(table, kernel, shape) for table, kernel, shape in said["left"]])
-        for row in said["rows"]:
+    def from_json(cls, values: Mapping[str, Any]) -> Measurements:
+        """Decode the saved form."""
+        facts = {name: values[name] for name in ("environment", "calibration", "seconds", "faults", "notes")}
+        made = cls(**facts, left=[(table, kernel, shape) for table, kernel, shape in values["left"]])
+        for row in values["rows"]:
             work = {name: row[name] for name in WORK if name in row}
             made.shapes[row["table"], row["kernel"], row["shape"]] = Shape(work, row["times"], row["called"])
         return made
@@ -177,22 +177,22 @@ def _suite_table(results: Measurements) -> str:
                 f"{ours:.1f}",
                 f"{shape.work['floor_microseconds']:.1f}",
                 f"{ours / shape.work['floor_microseconds']:.2f}",
-                _beside(shape, EAGER),
-                _beside(shape, COMPILED),
-                f"{peer} {_beside(shape, peer)}" if peer else "-",
+                _against(shape, EAGER),
+                _against(shape, COMPILED),
+                f"{peer} {_against(shape, peer)}" if peer else "-",
             )
         )
     return markdown_table(heads, rows) + "\n\nIn brackets: how many times as long it takes as ours." if rows else ""
 
 
 def _called_table(results: Measurements) -> str:
-    """What a call costs where that is more than the GPU's part of it; empty when nothing was timed so."""
+    """The cost of calls that exceeds the GPU's part; "" if none was timed."""
     heads = ("kernel", "shape", "plain call, us", "plan, us", "CUDA graph, us", "eager", "torch.compile", "best peer")
     rows = []
     for table in ("suite", "small"):
         for kernel, name, shape in results.table(table):
             if ours := shape.called.get(OURS):
-                cells = [f"{ours[way]:.1f}" if way in ours else "-" for way in ("plain", "plan", "graph")]
+                cells = [f"{ours[kind]:.1f}" if kind in ours else "-" for kind in ("plain", "plan", "graph")]
                 peer = shape.best_peer()
                 others = [_called(shape, each) for each in (EAGER, COMPILED)]
                 best = f"{peer} {_called(shape, peer)}" if peer else "-"
@@ -209,10 +209,10 @@ def _called_table(results: Measurements) -> str:
 
 def _called(shape: Shape, name: str) -> str:
     times = shape.called.get(name)
-    return " / ".join(f"{times[way]:.1f}" if way in times else "-" for way in ("plain", "graph")) if times else "-"
+    return " / ".join(f"{times[kind]:.1f}" if kind in times else "-" for kind in ("plain", "graph")) if times else "-"
 
 
-def _beside(shape: Shape, name: str) -> str:
+def _against(shape: Shape, name: str) -> str:
     speedup = shape.speedup(name)
     return "-" if speedup is None else f"{shape.microseconds[name]:.1f} ({speedup:.2f}x)"
 
@@ -237,9 +237,9 @@ def mean_table(results: Measurements) -> str:
 
 
 def shape_table(results: Measurements) -> str:
-    """What the means were taken over; empty when nothing was timed."""
+    """The shapes of the means; "" if nothing was timed."""
     rows = [
-        (kernel, name, f"{shape.microseconds[OURS]:.2f}", _beside(shape, EAGER), _beside(shape, COMPILED))
+        (kernel, name, f"{shape.microseconds[OURS]:.2f}", _against(shape, EAGER), _against(shape, COMPILED))
         for kernel, name, shape in results.table("helion")
     ]
     if not rows:

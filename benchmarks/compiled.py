@@ -1,10 +1,10 @@
-"""What the kernels compile into for GPUs that are not here, as a table for the pages of benchmarks.
+"""Tabulate the machine code of kernels for GPUs that are not here, for the pages of benchmarks.
 
 usage: python -m kernels_smoke --compile-only --target sm_90,sm_100,... --format json --output RUN.json
        python benchmarks/compiled.py RUN.json
 
 Prints markdown: for each kernel and target the registers of a thread, the bytes that spill, and the matrix
-instructions, of all that its timed shapes and its cases launch; then what the suite found or noted. Needs no torch.
+instructions, of all launches of its timed shapes and cases; then findings and notes of the suite. Needs no torch.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def markdown(document: Record) -> str:
-    """The table, and below it what did not pass and what was noted."""
+    """The table, followed by failures and notes."""
     records = document["compiled"]
     targets = sorted({record["target"] for record in records}, key=_order)
     order = [entry.name for entry in registry.ENTRIES]
@@ -55,7 +55,7 @@ def markdown(document: Record) -> str:
     for kernel in kernels:
         of_kernel = [record for record in records if record["kernel"] == kernel]
         lines.append(_row([kernel, *(_cell([one for one in of_kernel if one["target"] == name]) for name in targets)]))
-    return "\n".join([*lines, "", *_said(records)])
+    return "\n".join([*lines, "", *_messages(records)])
 
 
 def _cell(records: Sequence[Record]) -> str:
@@ -74,13 +74,13 @@ def _short(instruction: str) -> str:
     return re.sub(r"v_mfma_(scale_)?\w+?_\d+x\d+x\d+_?", lambda found: f"MFMA {'scale ' * bool(found[1])}", instruction)
 
 
-def _said(records: Sequence[Record]) -> Iterator[str]:
-    """A line for each message: of a fault, of what a target lacks, of what is converted."""
-    said: dict[tuple[str, str], list[str]] = {}
+def _messages(records: Sequence[Record]) -> Iterator[str]:
+    """A line for each message: of a fault, a missing feature of a target, a conversion."""
+    messages: dict[tuple[str, str], list[str]] = {}
     for record in records:
         if record["message"]:
-            said.setdefault((record["target"], record["message"]), []).append(record["kernel"])
-    for (target, message), kernels in said.items():
+            messages.setdefault((record["target"], record["message"]), []).append(record["kernel"])
+    for (target, message), kernels in messages.items():
         yield f"- {target}, {', '.join(dict.fromkeys(kernels))}: {message}"
 
 

@@ -1,10 +1,10 @@
-"""What it takes to inflate the tail of a library, next to inflating all of it.
+"""Measure the cost of inflating the tail of a library, and all of it.
 
 usage: python benchmarks/deflate_tail.py FILE      (any large file, best a shared library)
 
-Deflates FILE as zip tools do, then inflates tails of several lengths without what is before them. Prints seconds
-(with those that it takes to say what is certain), starts tried, bytes that came out, and how many of them, and of the
-last 64 KiB, are certain. Certain bytes are compared with FILE.
+Deflates FILE as zip tools do, then inflates tails of several lengths alone. Prints seconds (including the check of
+certain bytes), starts tried, bytes of output, and how many of them, and of the last 64 KiB, are certain. Certain bytes
+are compared with FILE.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 usage: python benchmarks/doctor.py [--only TEXT] [--keep FOLDER]
 
-Each rival gets what it asks for: it is installed into the environment that is broken (ours looks at it from outside),
-with a driver of stubs that answers NVML, CUDA and `nvidia-smi`. "right" means that the cause was named, "wrong" that
-another one was, "undecided" that the tool says that it does not know, "silent" that it names none. torch's collect_env
-reports and does not diagnose: it is right when its report shows the cause. ``--keep`` leaves everything that the tools
-wrote in a folder, for who doubts a verdict.
+Each rival gets its requirements: it is installed into the broken environment (ours inspects it from outside), with a
+driver of stubs that answers NVML, CUDA and `nvidia-smi`. "right" means that the cause was named, "wrong" that another
+one was, "undecided" that the tool reports an unknown cause, "silent" that it names none. torch's collect_env reports
+and does not diagnose: it is right when its report shows the cause. ``--keep`` keeps the output of the tools in a
+folder, to check verdicts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RIGHT, WRONG, UNDECIDED, SILENT, CRASHED, HUNG = VERDICTS
 
 @dataclass(frozen=True)
 class Ended:
-    """What a tool wrote, and how it ended."""
+    """The output and exit status of a tool."""
 
     text: str
     status: int
@@ -45,8 +45,8 @@ class Ended:
 
 @dataclass(frozen=True)
 class Tool:
-    """``packages`` are what it needs inside of the patient; ``complains`` is how it names a cause, ``admits`` how it
-    says that it knows none.
+    """``packages`` are its requirements in the environment; ``complains`` matches a named cause, ``admits`` an unknown
+    one.
     """
 
     name: str
@@ -167,7 +167,7 @@ def prepared(folder: Path, tool: Tool) -> Path:
 
 
 def examined(tool: Tool, scenario: Scenario, environment: Path, folder: Path, driver: Path) -> Ended:
-    """What a tool says of a copy of the environment that the scenario has broken."""
+    """The output of a tool for a copy of the environment broken by the scenario."""
     patient = Patient(folder / "venv", folder / "work")
     patient.work.mkdir(parents=True)
     subprocess.run(["cp", "-al", str(environment), str(patient.environment)], check=True)
@@ -179,7 +179,7 @@ def examined(tool: Tool, scenario: Scenario, environment: Path, folder: Path, dr
 
 
 def variables(scenario: Scenario, added: Mapping[str, str], driver: Path, patient: Patient) -> dict[str, str]:
-    """The variables of this process without what concerns GPUs, with the scenario's."""
+    """The variables of this process without those for GPUs, with the scenario's."""
     clean = {n: v for n, v in os.environ.items() if not n.startswith(("CUDA", "NVIDIA", "LD_", "STUB_", "PYTHON"))}
     path = f"{patient.environment / 'bin'}:{added.get('PATH', clean['PATH'])}"
     changed = {**clean, **scenario.variables, **added, "VIRTUAL_ENV": str(patient.environment), "COLUMNS": "200"}
@@ -214,7 +214,7 @@ def started(command: list[str], environment: Mapping[str, str], folder: Path) ->
 
 
 def keep(folder: Path, scenario: Scenario, tool: Tool, ended: Ended) -> None:
-    """Leave what a tool wrote in a file."""
+    """Write the output of a tool to a file."""
     folder.mkdir(parents=True, exist_ok=True)
     name = re.sub(r"\W+", "-", f"{scenario.name} {tool.name}")
     (folder / f"{name}.txt").write_text(f"exit code {ended.status}, {ended.seconds:.1f} s\n{ended.text}")

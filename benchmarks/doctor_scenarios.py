@@ -1,6 +1,6 @@
 """Broken installations for `benchmarks/doctor.py`: a real torch for CUDA, a driver of stubs, and one thing wrong.
 
-``truth`` are our rules that name the cause; ``words`` is what a tool that writes text must say to have named it.
+``truth`` are our rules that name the cause; ``words`` matches text of a tool that names it.
 
 A stub can answer with any code, but codes that only make sense next to files of the kernel (304, 803, 999) would be
 broken in a way that no machine is: tests/doctor/test_stub_drivers.py has those, with the files.
@@ -75,7 +75,7 @@ def cut(pattern: str) -> Callable[[Patient], None]:
 
 
 def shared_paths(patient: Patient) -> None:
-    """NCCL for CUDA 12 comes and goes, and takes the files of the one for CUDA 13 with it."""
+    """NCCL for CUDA 12 comes and goes, and removes the files of NCCL for CUDA 13."""
     patient.uv("install", "--no-deps", "nvidia-nccl-cu12==2.27.5")
     patient.uv("uninstall", "nvidia-nccl-cu12")
 
@@ -104,7 +104,7 @@ def stub_library(patient: Patient) -> Mapping[str, str]:
 def cpu_build(patient: Patient) -> None:
     """The CPU build replaces the CUDA build, as a package's pin does it; the libraries of CUDA stay, needed by no one.
 
-    Raises NotMadeError where neither pip's indexes nor PyTorch's own offer one.
+    Raises NotMadeError if neither pip's indexes nor PyTorch's own offer one.
     """
     pip = [sys.executable, "-m", "pip", "--python", str(patient.python), "install", "--quiet", "--no-deps"]
     uv = [sys.executable, "-m", "uv", "pip", "install", "--python", str(patient.python), "--quiet", "--no-deps"]
@@ -124,7 +124,7 @@ def without(name: str) -> Callable[[Patient], None]:
 
 
 def installed(requirement: str) -> Callable[[Patient], None]:
-    """A distribution that is installed without what it requires."""
+    """A distribution that is installed without its requirements."""
     return lambda patient: patient.uv("install", "--no-deps", requirement)
 
 
@@ -156,7 +156,7 @@ def second_metadata(patient: Patient) -> None:
 
 
 def interrupted(patient: Patient) -> None:
-    """What an uninstall that was interrupted leaves: torch under another name, and its metadata."""
+    """The remains of an interrupted uninstall: torch under another name, and its metadata."""
     (patient.site / "torch").rename(patient.site / "~orch")
 
 

@@ -1,8 +1,8 @@
-"""Every kernel as a plain torch function in the dtype of its inputs: a model's code, and what torch.compile is given.
+"""Every kernel as a plain torch function in the dtype of its inputs: as in a model's code, and for torch.compile.
 
-Not the references: those compute in float64. Each function takes what ``Kernel.inputs`` drew and returns its results by
-the names of ``Kernel.outputs`` and ``Kernel.modifies``, in new tensors. A tuple stands for the first columns of a
-result, side by side, where the function leaves the others as they are.
+Not the references: those compute in float64. Each function takes the result of ``Kernel.inputs`` and returns new
+tensors by the names of ``Kernel.outputs`` and ``Kernel.modifies``. A tuple has the first columns of a result, side by
+side, if the others are unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kernels_smoke.suite.model import Inputs
 
 FP8 = torch.float8_e4m3fn
 FP8_MAX = 448.0
-EPSILON = 1e-5  # that of the suite's cases
+EPSILON = 1e-5  # as in the suite's cases
 LEAST_SCALE = 1.0 / (FP8_MAX * 512.0)
 LEAST_GROUP = 1e-10
 
@@ -194,7 +194,7 @@ def sin_and_cos(inputs: Inputs) -> Results:
 
 
 def scaled_mm(inputs: Inputs) -> Results:
-    """The product of the operands in bfloat16 (or what they are), then the scales."""
+    """The product of the operands in bfloat16 (or their dtype), then the scales."""
     dtype = _wide(inputs["a"])
     product = inputs["a"].to(dtype) @ inputs["b"].to(dtype).t()
     result = product * inputs["scale_a"] * inputs["scale_b"]
@@ -204,7 +204,7 @@ def scaled_mm(inputs: Inputs) -> Results:
 
 
 def scaled_mm_blockwise(inputs: Inputs) -> Results:
-    """The operands scaled in float32 and rounded to bfloat16 (or what they are), then their product."""
+    """The operands scaled in float32 and rounded to bfloat16 (or their dtype), then their product."""
     dtype = _wide(inputs["a"])
     scale_a, scale_b = inputs["scale_a"], inputs["scale_b"]
     if not inputs["row_major"]:

@@ -1,6 +1,6 @@
 """Attention within blocks and its gradients in eager torch: a batch of all blocks, the short ones padded to 64 tokens.
 
-Where all sequences are of whole blocks, a view is that batch: nothing is gathered, and nothing masked.
+If all sequences have whole blocks, a view is that batch: nothing is gathered, and nothing masked.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ BLOCK = 64
 
 
 def block_diagonal_attention(inputs: Inputs) -> dict[str, Any]:
-    """Torch's attention with a mask for what is padding."""
+    """Torch's attention with a mask for padding."""
     blocks = _Blocks(inputs)
     q, k, v = (blocks.gathered(inputs[name]) for name in ("q", "k", "v"))
     mask = None if blocks.whole else blocks.inside[:, None, None, :]
@@ -61,7 +61,7 @@ class _Blocks:
         self.place = token - starts[self.block]
 
     def gathered(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Blocks, with other tokens where they are padded."""
+        """Blocks, with other tokens if they are padded."""
         if self.whole:
             return tensor.unflatten(0, (-1, BLOCK)).transpose(1, 2)
         return tensor[self.rows].transpose(1, 2)

@@ -1,4 +1,4 @@
-"""Decoding over paged caches in eager torch: all pages are gathered, and what a sequence does not have is masked."""
+"""Decoding over paged caches in eager torch: all pages are gathered, and unused positions are masked."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def gated_delta_rule_chunk(inputs: Inputs) -> Results:
 
 
 def gated_delta_rule_decode(inputs: Inputs) -> Results:
-    """Output and states for one or more tokens of each request; every number must be that of a row."""
+    """Output and states for one or more tokens of each request; every index must be valid."""
     rows = inputs["state_indices_in"]
     steps = inputs["state_indices_out"].shape[1]
     query, key = (heads.unflatten(0, (-1, steps)) for heads in _prepared(inputs))

@@ -1,4 +1,4 @@
-"""The projection and the sparse product in eager torch: dense rows for the one, gather and scatter for the other."""
+"""The projection and the sparse product in eager torch: dense rows, and gather and scatter."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Padded:
 
 
 def padded(offsets: torch.Tensor, elements: int, longest: int) -> Padded:
-    """Where the elements of segments are in dense rows; the same for all values."""
+    """The positions of segments' elements in dense rows; the same for all values."""
     lengths = offsets.long().diff()
     row = torch.repeat_interleave(lengths, output_size=elements)
     place = row * longest + torch.arange(elements, device=offsets.device) - offsets.long()[row]

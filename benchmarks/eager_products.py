@@ -19,7 +19,7 @@ def grouped_mm(inputs: Inputs) -> Results:
 
 
 def grouped_mm_blockwise(inputs: Inputs) -> Results:
-    """The operands scaled in float32 and rounded to bfloat16 (or what they are), then a product for each group."""
+    """The operands scaled in float32 and rounded to bfloat16 (or their dtype), then a product for each group."""
     a, b, scale_a, scale_b = (inputs[name] for name in ("a", "b", "scale_a", "scale_b"))
     if inputs["transposed"]:
         scale_a, scale_b = scale_a.mT, scale_b.mT

@@ -1,11 +1,11 @@
-"""What it takes to read from afar what every library of a requirement's closure links to.
+"""Measure remote reads of the linked libraries of a requirement's whole closure.
 
 usage: python benchmarks/elf_reading.py [REQUIREMENT] [PLATFORM] [PYTHON] [STREAM]
        (default: torch==2.11.0 aarch64 3.12 0)
 
 Resolves the requirement with uv, then reads, without a cache, the central directory of each wheel and the linking of
 each library. STREAM is the number of compressed megabytes up to which a member may be streamed. Prints per wheel and in
-all the bytes, requests and seconds, how the files were read, what stayed unknown, where their dynamic sections lie.
+all the bytes, requests and seconds, how the files were read, unknown ones, and the places of their dynamic sections.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class WheelResult:
-    """What was read of one wheel. ``directory`` is the cost of its central directory, ``cost`` of all."""
+    """The reads of one wheel. ``directory`` is the cost of its central directory, ``cost`` of all."""
 
     name: str
     elfs: list[MemberElf]
@@ -88,7 +88,7 @@ def read_one(
 
 
 def place_of_dynamic(elf: MemberElf) -> str:
-    """Where the dynamic section is, as a distance from the start and from the end."""
+    """The place of the dynamic section, as a distance from the start and from the end."""
     if not isinstance(elf.facts, ElfFacts) or isinstance(elf.facts.segments, Missing):
         return "unknown"
     segments = elf.facts.segments.of_type(PT_DYNAMIC)

@@ -1,4 +1,4 @@
-"""What ``benchmarks/seeds.py`` measured, as markdown. Needs no torch."""
+"""Report the measurements of ``benchmarks/seeds.py`` as markdown. Needs no torch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass
 class Repeated:
-    """One experiment as it was run again: microseconds and notes by variant, faults of those that did not run."""
+    """One experiment run again: microseconds and notes by variant, faults of failed ones."""
 
     name: str
     reported: str
@@ -27,7 +27,7 @@ class Repeated:
 
 
 def markdown(experiments: list[Repeated], environment: dict[str, Any], seconds: float) -> str:
-    """The tables, what could not be timed, and what ran where."""
+    """The tables, failures, and the environment."""
     versions = ", ".join(f"{name} {version}" for name, version in environment["versions"].items())
     lines = [f"{environment['date']} · {environment['device']} · {versions} · one run of {seconds / 60:.1f} minutes"]
     for repeated in experiments:

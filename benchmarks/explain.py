@@ -1,4 +1,4 @@
-"""What hostile logs cost ``wheelproof explain``: seconds of the processor and peak memory, each in its process.
+"""Measure the cost of hostile logs for ``wheelproof explain``: processor seconds and peak memory.
 
 python benchmarks/explain.py [MIB]    (default: 16)
 """

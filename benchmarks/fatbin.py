@@ -2,9 +2,9 @@
 
     python benchmarks/fatbin.py [LIBRARY [CUOBJDUMP]]
 
-Without CUOBJDUMP, the one in an installed triton is taken, else that on PATH. Both read the same file in one run; the
-file is read once before, so that neither waits for the disk. Our time includes reading the section and finding it in
-the ELF file; each time is the best of three.
+Without CUOBJDUMP, an installed triton's is used, else the one on PATH. Both read the same file in one run; the file is
+read once before, so that neither waits for the disk. Our time includes reading the section and finding it in the ELF
+file; each time is the best of three.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from elftools.elf.elffile import ELFFile
 
 from wheel_checks.formats.gpu.fatbin import SECTIONS, FatbinScanner
 
-CHUNK = 1 << 20  # what ByteSource.stream gives
+CHUNK = 1 << 20  # size of the parts from ByteSource.stream
 FILES, TARGETS = 444, (80, 90, 100, 110, 120)  # as in libtorch_cuda.so of torch 2.11.0 for aarch64
 PAYLOAD = 115_000  # bytes of each image there, on average
 
 
 def synthetic() -> bytes:
-    """A section like that of torch: 444 containers of five images, 256 MB."""
+    """A section like torch's: 444 containers of five images, 256 MB."""
     size = PAYLOAD // 8 * 8
     entries = b"".join(
         struct.pack("<HHIQIIHHIIIQQQ", 2, 0x101, 64, size, size - 3, 0, 8, 1, sm, 0, 0, 0x8011, 0, 4 * size)

@@ -4,16 +4,15 @@ usage: python benchmarks/fleet.py [--hosts 10000] [--folder FOLDER]
        python benchmarks/fleet.py --trays 2000 [--faults 50] [--seed 1] [--fleets 1] [--folder FOLDER]
 
 The reports are those of an HGX server with eight GPUs, as `wheelproof doctor --format json` writes them. One host in a
-thousand has another driver, one in fifty a cause, and a tenth other firmware. Over the same files runs what
-one would use otherwise: `jq`, which counts the values of one single fact, with all reports at once (-s) or one after
-another (-n). Printed are wall seconds, CPU seconds, the peak of resident memory, and how much was written, all from one
-run. On a loaded machine the CPU seconds are what can be compared.
+thousand has another driver, one in fifty a cause, and a tenth other firmware. For comparison `jq` counts the values of
+a single fact in the same files, with all reports at once (-s) or one after another (-n). Printed are wall seconds, CPU
+seconds, the peak of resident memory, and how much was written, all from one run. On a loaded machine only the CPU
+seconds are comparable.
 
-With --trays, the reports are those of the doctor and of smoke about GB200 trays with seeded faults: single GPUs that
-copy 8 % slower, one switch whose all-reduce is 8 % slower, two racks with another firmware, trays with another driver,
-a link that is down, and so on. Printed is how many of them were named, and how many other findings there were; the
-seeds of several --fleets follow each other. The noise of the rates is that of the table rate_noise,
-which rests on few machines.
+With --trays, the reports are from the doctor and smoke about GB200 trays with seeded faults: single GPUs that copy 8 %
+slower, one switch whose all-reduce is 8 % slower, two racks with another firmware, trays with another driver, a link
+that is down, and so on. Printed is how many of them were named, and how many other findings there were; the seeds of
+several --fleets follow each other. The noise of the rates is from the table rate_noise, which rests on few machines.
 """
 
 from __future__ import annotations
@@ -58,9 +57,9 @@ def write_reports(folder: Path, hosts: int) -> int:
 
 
 def measure(name: str, command: str, folder: Path) -> str:
-    """Run a command of the shell in ``folder``, print what it took, and return what it wrote.
+    """Run a command of the shell in ``folder``, print its cost, and return its output.
 
-    The memory is that of its largest process.
+    The memory is its largest process's.
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "tools"), str(ROOT)])}
     with tempfile.TemporaryFile() as output:
@@ -79,7 +78,7 @@ def measure(name: str, command: str, folder: Path) -> str:
 
 
 def seeded(folder: Path, trays: int, faults: int, seed: int) -> bool:
-    """Write the reports of a fleet with faults, merge them, and print what was found; whether it is all and no more."""
+    """Write the reports of a fleet with faults, merge them, and print the findings; returns whether they are exact."""
     names = make_fleet(trays)
     wrong = seed_faults(names, faults, seed)
     (folder / "hosts.txt").write_text("\n".join(names), encoding="utf-8")

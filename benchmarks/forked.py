@@ -1,4 +1,4 @@
-"""Forked children that report: what one says arrives as it says it, and one that dies takes no one along.
+"""Forked children that report: messages arrive at once, and the death of one does not affect others.
 
 Forked, because torch takes seconds to import and the parent has it already. The parent must not have started CUDA.
 """
@@ -26,7 +26,7 @@ CONTEXT = multiprocessing.get_context("fork")
 
 @dataclass(frozen=True)
 class Job:
-    """``function(connection, *arguments)`` runs in its own child; what it sends are the child's messages."""
+    """``function(connection, *arguments)`` runs in its own child; it sends the child's messages."""
 
     name: str
     function: Callable[..., object]
@@ -35,7 +35,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Ended:
-    """A child's last message. ``fault`` says what went wrong; it is empty when the function returned."""
+    """A child's last message. ``fault`` describes the error; "" if the function returned."""
 
     fault: str
 
@@ -43,9 +43,9 @@ class Ended:
 class Child:
     """One running job. It may be ``told`` something, and is killed when it was silent past its ``deadline``."""
 
-    def __init__(self, job: Job, patience: float) -> None:
+    def __init__(self, job: Job, timeout: float) -> None:
         self.job = job
-        self.patience = patience
+        self.timeout = timeout
         self.fault = ""
         self.connection, far_end = CONTEXT.Pipe()
         self.process = CONTEXT.Process(target=_run, args=(job, far_end), daemon=True)
@@ -54,11 +54,11 @@ class Child:
         self.heard()
 
     def heard(self) -> None:
-        """Give it all its patience again."""
-        self.deadline = time.monotonic() + self.patience
+        """Restart its timeout."""
+        self.deadline = time.monotonic() + self.timeout
 
     def tell(self, message: object) -> None:
-        """Send it ``message``; from now on it may be silent for as long as its patience is."""
+        """Send it ``message``; its timeout starts now."""
         self.heard()
         try:
             self.connection.send(message)
@@ -90,18 +90,18 @@ class Child:
 
 
 def messages(
-    jobs: Iterable[Job], *, at_once: int, patience: float, until: float = math.inf, running: list[Child] | None = None
+    jobs: Iterable[Job], *, at_once: int, timeout: float, until: float = math.inf, running: list[Child] | None = None
 ) -> Iterator[tuple[Child, Any]]:
     """Run ``jobs``, ``at_once`` at a time; yield (child, message) as messages come, and (child, Ended) as its last.
 
-    A child that says nothing for ``patience`` seconds is killed, and ``until`` then (of ``time.monotonic``) each that
+    A child that says nothing for ``timeout`` seconds is killed, and ``until`` then (of ``time.monotonic``) each that
     runs; no other is started. ``running`` shows the caller which children there are.
     """
     waiting = deque(jobs)
     running = [] if running is None else running
     while waiting or running:
         while waiting and len(running) < at_once:
-            running.append(Child(waiting.popleft(), patience))
+            running.append(Child(waiting.popleft(), timeout))
         for child in _ready(running, until):
             try:
                 message = child.connection.recv()
@@ -119,26 +119,26 @@ def messages(
             waiting.clear()
         for child in [child for child in running if now > min(child.deadline, until)]:
             running.remove(child)
-            yield child, child.kill("when the time was up" if now > until else f"after {patience:.0f} s of silence")
+            yield child, child.kill("when the time was up" if now > until else f"after {timeout:.0f} s of silence")
 
 
-TURN, OVER = "turn", "turn over"  # what a child says when it is about to time, and when it has
-DRAINING = 0.1  # seconds in which the GPU finishes what was launched before a turn
+TURN, OVER = "turn", "turn over"  # messages of a child before and after timing
+DRAINING = 0.1  # seconds in which the GPU finishes earlier launches before a turn
 
 
 def in_turn(
-    jobs: Iterable[Job], *, at_once: int, patience: float, until: float = math.inf
+    jobs: Iterable[Job], *, at_once: int, timeout: float, until: float = math.inf
 ) -> Iterator[tuple[Child, Any]]:
     """Run ``jobs`` as :func:`messages` does, and let one after the other have its :func:`turn`.
 
     Compiling keeps CPUs busy, and timing needs the GPU and quiet CPUs: so while one child has its turn, the others are
-    stopped. Yields what :func:`messages` does, and :data:`OVER` behind each turn.
+    stopped. Yields the same as :func:`messages`, and :data:`OVER` after each turn.
     """
     running: list[Child] = []
     timing: Child | None = None
     stopped: list[Child] = []
     asking = deque[Child]()
-    for child, message in messages(jobs, at_once=at_once, patience=patience, until=until, running=running):
+    for child, message in messages(jobs, at_once=at_once, timeout=timeout, until=until, running=running):
         if message == TURN:
             child.deadline = math.inf  # it waits
             asking.append(child)
@@ -163,7 +163,7 @@ def in_turn(
 
 @contextlib.contextmanager
 def turn(connection: Connection) -> Iterator[None]:
-    """In a child: wait until all other children are stopped, and let them continue behind this."""
+    """In a child: wait until all other children are stopped, and let them continue afterwards."""
     connection.send(TURN)
     connection.recv()
     time.sleep(DRAINING)
@@ -175,8 +175,8 @@ def turn(connection: Connection) -> Iterator[None]:
 
 def _ready(running: list[Child], until: float) -> list[Child]:
     """Those that have something to say, as soon as there is one; none when a deadline passes first."""
-    patience = min(until, *(child.deadline for child in running)) - time.monotonic()
-    ready = wait([child.connection for child in running], timeout=max(0.0, min(patience, 3600.0)))
+    timeout = min(until, *(child.deadline for child in running)) - time.monotonic()
+    ready = wait([child.connection for child in running], timeout=max(0.0, min(timeout, 3600.0)))
     return [child for child in running if child.connection in ready]
 
 
@@ -184,13 +184,13 @@ def _run(job: Job, connection: Connection) -> None:
     end_with_parent()
     try:
         job.function(connection, *job.arguments)
-    except Exception as error:  # noqa: BLE001  # whatever it is, it is this child's last message
+    except Exception as error:  # noqa: BLE001  # any exception is this child's last message
         connection.send(Ended(summary(error)))
         traceback.print_exc()
 
 
 def summary(error: BaseException) -> str:
-    """The error's type, and of what it says the first line and the last: compilers give the reason at the end."""
+    """The error's type, and the first and last lines of its message: compilers give the reason at the end."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["without a word"]
     ends = lines if len(lines) == 1 else [lines[0], lines[-1]]
     return " ... ".join(line[:MOST_WORDS] for line in (f"{type(error).__name__}: {ends[0]}", *ends[1:]))

@@ -1,6 +1,6 @@
 """Which goals of ``goals.toml`` the measurements meet: a table. Needs no torch.
 
-A goal is about the ``shapes`` of a ``kernel`` (in any table), and says what must hold in each of them:
+A goal is about the ``shapes`` of a ``kernel`` (in any table), and gives conditions for each of them:
 
 - ``most``: at most so many times as long as ``peer``. ``stretch``: the same, wished for.
 - ``microseconds``: at most so long.
@@ -20,7 +20,7 @@ from benchmarks.comparison_report import OURS, Measurements, Shape, markdown_tab
 
 GOALS = Path(__file__).with_name("goals.toml")
 HEADS = ("kernel, shape", "before, us", "now, us", "peers, us", "goal", "met")
-WAYS = {"plain": "call", "plan": "plan", "graph": "graph"}  # how a call is made, and what the goals call it
+KINDS = {"plain": "call", "plan": "plan", "graph": "graph"}  # how a call is made, and its name in the goals
 UNKNOWN = "not measured"
 
 
@@ -47,7 +47,7 @@ class Goal:
         return bool(self.call or self.plan or self.faster_than)
 
     def words(self) -> str:
-        """What is to be reached."""
+        """The goal in words."""
         return ", ".join(
             words
             for number, words in (
@@ -91,12 +91,12 @@ def _shape(goal: Goal, name: str, results: Measurements) -> Shape:
 def _time(shape: Shape, name: str, goal: Goal) -> str:
     if goal.as_called:
         times = shape.called.get(name, {})
-        return ", ".join(f"{said} {times[way]:.1f}" for way, said in WAYS.items() if way in times) or "-"
+        return ", ".join(f"{label} {times[kind]:.1f}" for kind, label in KINDS.items() if kind in times) or "-"
     return f"{shape.microseconds[name]:,.1f}" if name in shape.microseconds else "-"
 
 
 def _met(goal: Goal, shape: Shape) -> str:
-    """Whether everything holds, behind which comes the ratio to the slowest limit that is one of another's time."""
+    """Whether all conditions are met, followed by the ratio to the slowest limit given by a peer's time."""
     limits = list(_limits(goal, shape))
     if any(ours is None or most is None for ours, most, _ in limits):
         return UNKNOWN
@@ -110,16 +110,16 @@ def _met(goal: Goal, shape: Shape) -> str:
 
 
 def _limits(goal: Goal, shape: Shape) -> Iterator[tuple[float | None, float | None, bool]]:
-    """(ours, what it may be at most, whether that is a peer's) for each thing that must hold; None: not measured."""
+    """(ours, its limit, whether that is a peer's) for each condition; None: not measured."""
     ours, called = shape.microseconds.get(OURS), shape.called.get(OURS, {})
     if goal.most:
         peer = shape.microseconds.get(goal.peer)
         yield ours, peer and goal.most * peer, True
     if goal.microseconds:
         yield ours, goal.microseconds, False
-    for way, most in (("plain", goal.call), ("plan", goal.plan)):
+    for kind, most in (("plain", goal.call), ("plan", goal.plan)):
         if most:
-            yield called.get(way), most, False
+            yield called.get(kind), most, False
     for name in goal.faster_than:
         yield called.get("plain"), shape.called.get(name, {}).get("plain"), True
 

@@ -12,8 +12,8 @@ from pathlib import Path
 class Gpu:
     """A GPU that the processes share which know ``folder``.
 
-    Locks on files, which a process that dies gives back: whoever waits for the GPU holds the first while it waits for
-    the second, so that a process that wants it alone is not starved.
+    Locks on files, which are released when a process dies: a waiting process has the first lock while it waits for the
+    second, so that a process that needs the GPU alone is not starved.
     """
 
     def __init__(self, folder: str) -> None:

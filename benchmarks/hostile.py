@@ -1,9 +1,9 @@
-"""What hostile wheels, pages and servers cost: peak memory and seconds of one `wheelproof verify` for each case.
+"""Measure the cost of hostile wheels, pages and servers: peak memory and seconds of `wheelproof verify`.
 
 usage: python benchmarks/hostile.py [--tree FOLDER] [CASE...]     (default: this checkout, all cases)
 
 `--tree` names a checkout of another version, to compare it. Each case runs in a child, killed after two minutes; the
-machine is noisy, so nothing is asserted here. tests/ holds the growth of each.
+machine is noisy, so nothing is asserted here. tests/ bounds the growth of each.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CASES: dict[str, Callable[[Path, str], contextlib.AbstractContextManager[Argv]]]
 
 
 def case(name: str) -> Callable[[Callable[[Path, str], Iterator[Argv]]], None]:
-    """Register what makes a hostile thing in a folder, for the URL of a server of it, and yields the arguments."""
+    """Register a function that makes hostile input in a folder, given its server's URL, and yields the arguments."""
 
     def register(make: Callable[[Path, str], Iterator[Argv]]) -> None:
         CASES[name] = contextlib.contextmanager(make)

@@ -5,9 +5,9 @@ usage: python benchmarks/kernels.py [--only KERNEL,...] [--output DIR] [--minute
        python benchmarks/kernels.py --merge FILE.json ... [--output DIR]
 
 Prints markdown. With ``--output`` the folder gets ``kernels.md``, ``kernels.json`` and ``kernels.svg`` (roofline and
-bars), each time that a shape was timed, so that a run which is cut off leaves what it measured. Peers that are not
-installed, or that fail, are named below the table. Every run times the control, too, by which runs are compared.
-``--device cpu --tiny`` goes through all of it in Triton's interpreter, where the times mean nothing.
+bars), each time that a shape was timed, so that an interrupted run keeps its measurements. Peers that are not
+installed, or that fail, are named below the table. Every run times the control, too, to compare runs. ``--device cpu
+--tiny`` goes through all of it in Triton's interpreter, where the times mean nothing.
 
 ``--merge`` makes one report of several runs, and of ``seeds.json`` files of ``benchmarks/seeds.py``; it needs no torch.
 It names each run's calibration and the control's time in it, and says which of the goals in ``goals.toml`` are met.
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 SEED = 20261120
-PATIENCE = 240.0  # seconds of silence: the longest compilations take one
-RESERVE = 0.95  # of the time: what has not begun by then is omitted
+TIMEOUT = 240.0  # seconds of silence: the longest compilations take one
+RESERVE = 0.95  # of the time; later shapes are omitted
 MOST_AT_ONCE = 16  # children: each has its inputs on the GPU
-SHAPES = 4  # of a kernel that a child prepares: compiling them is what takes long, and importing Inductor
+SHAPES = 4  # of a kernel that a child prepares; compiling and importing Inductor take long
 PACKAGES = ("torch", "triton", "liger-kernel", "fla-core", "helion", "fa3-fwd")
 MADE_UP: dict[str, Any] = {"bandwidth": 1e11, "bf16": 1e12, "fp8": 1e12, "name": "no GPU", "target": ""}
 
@@ -103,9 +103,9 @@ def compared(
     calibration: dict[str, Any] | None = None,
     keep: Keep = lambda _results: None,
 ) -> Measurements:
-    """Time the kernels in the shapes of ``table``: "suite", or "helion" for those of Helion's means; and the control.
+    """Time the kernels in the shapes of ``table``: "suite", or "helion" for Helion's means; and the control.
 
-    ``keep`` gets what there is each time that a shape was timed.
+    ``keep`` gets the results so far each time that a shape was timed.
     """
     if device == "cpu":
         os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported
@@ -131,7 +131,7 @@ def compared(
         for kernel in map(registry.load, (*control, *entries)):
             rows = rows_of(kernel, plan)
             results.left += [(row.table, kernel.name, row.speed.name) for row in rows]
-            together = len(rows) if kernel.name in PEERS else SHAPES  # what tunes itself does so in each child
+            together = len(rows) if kernel.name in PEERS else SHAPES  # autotuning runs in each child
             for first in range(0, len(rows), together or 1):
                 numbers = range(first, min(first + together, len(rows)))
                 jobs.append(Job(kernel.name, compare, (kernel.name, numbers, plan, Gpu(folder))))
@@ -139,7 +139,7 @@ def compared(
         if device == "cuda":
             jobs[:0] = [Job(job.name, compile_ours, job.arguments[:3]) for job in jobs]
         at_once = at_once or min(len(os.sched_getaffinity(0)), MOST_AT_ONCE)
-        for child, message in in_turn(jobs, at_once=at_once, patience=PATIENCE, until=start + 60 * minutes):
+        for child, message in in_turn(jobs, at_once=at_once, timeout=TIMEOUT, until=start + 60 * minutes):
             results.seconds = time.monotonic() - start
             if isinstance(message, Ended):
                 results.ended(child.job.name, message.fault)
@@ -152,9 +152,9 @@ def compared(
 
 def import_torch() -> None:
     """Import torch, Triton and Inductor, which takes ten seconds, once for all children, and start no CUDA."""
-    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # whoever asks whether there is a GPU would start it
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # a check for a GPU would otherwise initialise CUDA
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # children compile side by side already
-    os.environ["FLA_CACHE_RESULTS"] = "0"  # what it found for a first call that was not timed
+    os.environ["FLA_CACHE_RESULTS"] = "0"  # found for a first call that was not timed
     for name in ("triton", "torch._inductor.compile_fx"):
         importlib.import_module(name)
     importlib.import_module("torch").set_num_threads(1)  # a child that is forked from several OpenMP threads hangs
@@ -163,7 +163,7 @@ def import_torch() -> None:
 def calibrated() -> dict[str, Any]:
     """The rates of this GPU, measured in a child: the parent must not start CUDA. Ends the program when it cannot."""
     found: dict[str, Any] = {}
-    for _, message in messages([Job("calibration", _calibrate)], at_once=1, patience=PATIENCE):
+    for _, message in messages([Job("calibration", _calibrate)], at_once=1, timeout=TIMEOUT):
         if isinstance(message, Ended):
             if "bandwidth" not in found:
                 raise SystemExit(f"the GPU could not be calibrated: {message.fault or found.get('message')}")
@@ -185,7 +185,7 @@ def _calibrate(connection: Connection) -> None:
 
 
 def environment(calibration: dict[str, Any]) -> dict[str, Any]:
-    """What ran where: the versions of everything that was compared, the GPU's name, the day."""
+    """The environment: versions of everything compared, the GPU's name, the day."""
     versions = {}
     for package in PACKAGES:
         try:
@@ -196,7 +196,7 @@ def environment(calibration: dict[str, Any]) -> dict[str, Any]:
 
 
 def write(folder: Path, results: Measurements, report: str) -> None:
-    """The report, what it was made of, and its pictures; each file is whole at all times."""
+    """Write the report, its data and pictures; each file in one step."""
     folder.mkdir(parents=True, exist_ok=True)
     contents = {
         "kernels.md": report,

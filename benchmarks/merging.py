@@ -14,18 +14,18 @@ HEADS = ("run", "GPU", "seconds", "copy, TB/s", "bf16, TFLOP/s", "fp8, TFLOP/s",
 
 
 def merged(paths: Iterable[Path]) -> tuple[list[Measurements], Measurements]:
-    """The runs in these files, and all of them as one: where two timed the same, the later file counts.
+    """The runs in these files, and all of them as one: if two timed the same, the later file counts.
 
-    Rates are the medians of the runs; each floor stays that of its own run. ``seeds.json`` gives what was compared over
-    the shapes of Helion. Raises ValueError for a file without such a run, for runs of another GPU, torch or triton than
-    the first one's, and OSError for a file that cannot be read.
+    Rates are the medians of the runs; each floor is its own run's. ``seeds.json`` has the comparisons over the shapes
+    of Helion. Raises ValueError for a file without such a run, for runs of another GPU, torch or triton than the first
+    one's, and OSError for a file that cannot be read.
     """
     runs = []
     for path in paths:
         try:
-            said = json.loads(path.read_text(encoding="utf-8"))
-            said = said["helion"] if "experiments" in said else said
-            run = Measurements.from_json(said) if said else None
+            document = json.loads(path.read_text(encoding="utf-8"))
+            document = document["helion"] if "experiments" in document else document
+            run = Measurements.from_json(document) if document else None
         except (LookupError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is not a report of kernels.py or seeds.py: {summary(error)}") from error
         if run is None:
@@ -56,7 +56,7 @@ def _ran_on(run: Measurements) -> str:
 
 
 def runs_table(runs: Sequence[Measurements]) -> str:
-    """What each run measured first, and how long the control took in it."""
+    """The calibration of each run, and its time of the control."""
     rows = []
     for number, run in enumerate(runs, start=1):
         control = next((shape for kernel, _, shape in run.table("suite") if kernel == CONTROL), None)

@@ -4,7 +4,7 @@ usage: python benchmarks/mutants.py [--only KERNEL,...] [--seconds 600 | --seeds
 
 The suite draws new inputs in every run, so a mutant that one draw in a hundred does not show is missed by one run in a
 hundred. Prints for each kernel how many seeds there were, every mutant that was missed with the seeds that missed it,
-and those that not always the same case caught first: they may hang by a thread.
+and mutants that were not always caught by the same case first, which are barely caught.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 
     from kernels_smoke.suite.model import Where
 
-PATIENCE = 120.0  # seconds for one case; the first waits for a compiler
+TIMEOUT = 120.0  # seconds for one case; the first waits for a compiler
 MOST_SEEDS = 5  # that missed a mutant, and are named
 
 
 @dataclass
 class Catches:
-    """Of one mutant: which cases caught it, how often each, and what was said with the seeds that did not."""
+    """The cases that caught one mutant, with counts, and the messages of seeds that did not."""
 
     by: Counter[str] = field(default_factory=Counter)
     missed: dict[int, str] = field(default_factory=dict)
 
     def add(self, seed: int, record: Mapping[str, Any]) -> None:
-        """Take in what the suite said with ``seed``."""
+        """Add a record of the suite with ``seed``."""
         if record["outcome"] == "caught":
             self.by[record["caught_by"]] += 1
         else:
@@ -71,7 +71,7 @@ def main() -> None:
     found: dict[str, dict[str, Catches]] = {entry.name: {} for entry in entries}
     seeds = dict.fromkeys(found, 0)
     planned = {entry.name: _planned(entry, device) for entry in entries}
-    for child, message in messages(jobs, at_once=at_once, patience=PATIENCE):
+    for child, message in messages(jobs, at_once=at_once, timeout=TIMEOUT):
         kernel = child.job.name
         if isinstance(message, Ended):
             print("\n".join(lines(kernel, planned[kernel], seeds[kernel], found[kernel], message.fault)), flush=True)

@@ -3,10 +3,10 @@
 usage: python benchmarks/paged_attention_tree.py [--output kernels_smoke/attention/decision.py] [--depth 3]
                                                  [--measured FILE.json] [--device cuda|cpu]
 
-Prints each batch with the time of every choice, then the tree: nested conditions on what the host knows of a batch,
+Prints each batch with the time of every choice, then the tree: nested conditions on a batch's sizes known on the host,
 and how much slower than the best choice of each batch it is on average. ``--output`` writes it as the module that
-``paged_attention`` asks. ``--measured`` keeps the times; when the file is there already, they are read from it, and
-nothing is measured. ``--device cpu`` goes through the same steps in Triton's interpreter, where times mean nothing.
+``paged_attention`` uses. ``--measured`` keeps the times; an existing file is read instead of measuring. ``--device
+cpu`` goes through the same steps in Triton's interpreter, where times mean nothing.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def main() -> None:
 
 
 def source(device: str) -> str:
-    """What measured: the date, the device, the versions."""
+    """The source of the measurements: the date, the device, the versions."""
     import torch  # after TRITON_INTERPRET is set
 
     name = torch.cuda.get_device_name() if device == "cuda" else "no GPU: times without a meaning"
@@ -132,7 +132,7 @@ def source(device: str) -> str:
 
 
 def measure_all(device: str) -> list[dict[str, Any]]:
-    """For each batch what the host knows of it, and (stage, fill, microseconds) for each choice that ran."""
+    """For each batch its sizes known on the host, and (stage, fill, microseconds) for each choice that ran."""
     records = []
     batches = [(lengths, True) for lengths in BATCHES] + [(lengths, False) for lengths in UNBOUNDED]
     for lengths, longest in batches if device == "cuda" else itertools.product(TINY, (True, False)):
@@ -157,13 +157,13 @@ def _measure(lengths: Lengths, heads: tuple[int, int], device: str, *, longest: 
     module: Any = importlib.import_module("kernels_smoke.attention.paged_attention")
     most = 64 if device == "cuda" else 1
     sets = input_sets(KERNELS["paged_attention"], shape, device=device, seed=SEED, most=most)
-    asked: list[Batch] = []
+    measured_batches: list[Batch] = []
     times = []
     before = module.configure
     for choice in CHOICES:
 
         def configure(batch: Batch, _: Choice, architecture: str, choice: Choice = choice) -> Any:
-            asked.append(batch)
+            measured_batches.append(batch)
             return before(batch, choice, architecture)
 
         module.configure = configure  # that plain calls look for: they keep the layouts of others
@@ -174,7 +174,7 @@ def _measure(lengths: Lengths, heads: tuple[int, int], device: str, *, longest: 
             print(f"{_brief(lengths)}, {choice}: {error}", file=sys.stderr, flush=True)
         finally:
             module.configure = before
-    return {"batch": asdict(asked[0]), "times": times}
+    return {"batch": asdict(measured_batches[0]), "times": times}
 
 
 def _brief(lengths: Lengths) -> str:
@@ -183,7 +183,7 @@ def _brief(lengths: Lengths) -> str:
 
 
 def read(document: Mapping[str, Any]) -> list[Measured]:
-    """What ``measure_all`` made, as it comes out of a file."""
+    """The results of ``measure_all``, read from a file."""
     return [
         Measured(Batch(**record["batch"]), {Choice(stage, fill): micro for stage, fill, micro in record["times"]})
         for record in document["batches"]
@@ -240,7 +240,7 @@ def _parted(measured: Sequence[Measured], feature: str, threshold: int) -> tuple
 
 
 def decide(node: Node, batch: Batch) -> Choice:
-    """What the tree says for ``batch``."""
+    """The choice of the tree for ``batch``."""
     while node.below and node.above:
         node = node.below if getattr(batch, node.feature) <= node.threshold else node.above
     return node.choice

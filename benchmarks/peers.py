@@ -1,7 +1,7 @@
-"""Other people's implementations of our kernels, where they are installed: liger-kernel, fla-core, fa3-fwd, helion.
+"""Other people's implementations of our kernels, if they are installed: liger-kernel, fla-core, fa3-fwd, helion.
 
-Each entry makes, from what ``Kernel.inputs`` drew, a call that returns its results by name, as ``eager.py`` does. What
-need not be done at every call (an import, a weight plus 1) is done when the call is made.
+Each entry makes, from what ``Kernel.inputs`` drew, a call that returns its results by name, as ``eager.py`` does. Work
+that is not part of every call (an import, a weight plus 1) is done when the call is made.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def fla_gated_delta_rule_chunk(inputs: Inputs) -> Prepared:
 
     arguments = [inputs[name].unsqueeze(0).contiguous() for name in ("q", "k", "v", "log_decay", "beta")]
     bounds = inputs["cu_seqlens"]
-    bounds = None if bounds is None else bounds.long()  # once: FLA keeps what it derives from this very tensor
+    bounds = None if bounds is None else bounds.long()  # once: FLA caches by this very tensor
 
     def call() -> Results:
         out, states = chunk_gated_delta_rule(
@@ -90,7 +90,7 @@ def fla_gated_delta_rule_decode(inputs: Inputs) -> Prepared:
 
 
 def flash_attention_3(inputs: Inputs) -> Prepared:
-    """FlashAttention 3 of fa3-fwd, without pages. Raises LookupError where keys and values are in pages alone."""
+    """FlashAttention 3 of fa3-fwd, without pages. Raises LookupError if keys and values are in pages alone."""
     from fa3_fwd_interface import flash_attn_func  # type: ignore[import-not-found]  # optional
 
     if "dense_keys" not in inputs:

@@ -4,8 +4,8 @@ usage: python benchmarks/products.py [--tokens 1,2,4,...] [--device cuda|cpu] [-
 
 Table 1 of "Portable vLLM Model Inference Kernels in Helion" (PyTorch's blog, 10 June 2026): twelve projections, and
 numbers of tokens from 1 to 8192 by powers of two. Its table 2 has geometric means over them against CUTLASS on an H100:
-1.080 for scaled_mm, 0.957 for scaled_mm_blockwise. Ours are compared with what torch calls: cuBLAS for scales by rows,
-CUTLASS for scales by blocks. What is not timed after ``--minutes`` is left out, and the report says so.
+1.080 for scaled_mm, 0.957 for scaled_mm_blockwise. Ours are compared with torch's: cuBLAS for scales by rows, CUTLASS
+for scales by blocks. Shapes not timed within ``--minutes`` are omitted, with a note.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def table(name: str, tokens: tuple[int, ...], device: str, until: float) -> str:
 
 
 def ratio(name: str, m: int, n: int, k: int, device: str) -> float | None:
-    """The time of torch's product over that of ours; None where torch has no such product."""
+    """The time of torch's product over ours; None if torch has no such product."""
     from kernels_smoke.suite import registry  # after TRITON_INTERPRET is set
     from kernels_smoke.suite.speed.timing import input_sets, measure  # likewise
 

@@ -1,8 +1,8 @@
-"""What needs several GPUs: the fused all-reduce with its norm, and a linear program whose columns are split.
+"""Check and time kernels on several GPUs: the fused all-reduce with its norm, and a linear program in shares.
 
 usage: python benchmarks/ranks.py [--ranks N] [--device cuda|cpu] [--minutes 2] [--output FILE.json]
 
-One process for each GPU. First whether all ranks compute what one would, then how long it takes: all-reduce, residual
+One process for each GPU. First whether all ranks compute the result of one, then the times: all-reduce, residual
 addition and norm in one launch next to NCCL's all-reduce and the fused norm; an iteration of dual ascent on one GPU and
 on all. The curve beyond these GPUs is a calculation: the share of one rank of so many, timed here, and the all-reduce
 of this run, whose bytes grow by 2 (n - 1) / n. ``--device cpu`` runs two small problems over gloo, without times.
@@ -29,7 +29,7 @@ from kernels_smoke.suite.run.stages import NO_MULTICAST  # found by the line abo
 
 ROWS, WIDTH = (1, 16, 128, 1024, 8192), 4096  # tokens, and the width of a layer
 USERS, ITEMS, MOST = 1_000_000, 10_000, 31
-STRENGTH = 0.1
+SMOOTHING = 0.1
 CURVE = (2, 4, 8)
 EPSILON = 1e-6
 SEED = 20261127
@@ -37,7 +37,7 @@ CALLS, REPLAYS = 20, 7  # in a graph; of it
 
 
 def main() -> None:
-    """Start the ranks, wait for them, and print what they found."""
+    """Start the ranks, wait for them, and print their results."""
     parser = argparse.ArgumentParser(description="Time what needs several GPUs.")
     parser.add_argument("--ranks", type=int, default=2, metavar="N")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
@@ -93,7 +93,7 @@ def report(facts: dict[str, Any]) -> str:
 
 
 def one_rank(rank: int, ranks: int, folder: str, device: str) -> None:
-    """Check and time together with the others; rank 0 writes what was found into ``folder``."""
+    """Check and time together with the others; rank 0 writes the results into ``folder``."""
     import torch
     from torch import distributed
 
@@ -131,7 +131,7 @@ def one_rank(rank: int, ranks: int, folder: str, device: str) -> None:
 
 
 def _norms(rows: int) -> tuple[dict[str, Any], str]:
-    """The times of the fused launch and of what it replaces, and what is wrong with the former."""
+    """The times of the fused launch and of its replacement, and the fault of the former."""
     import torch
     from torch import distributed
 
@@ -174,7 +174,7 @@ def _norms(rows: int) -> tuple[dict[str, Any], str]:
     for name, call in calls.items():
         try:
             times[name] = _microseconds(call)
-        except Exception:  # noqa: BLE001  # what this torch lacks is no time; all ranks lack it
+        except Exception:  # noqa: BLE001  # a function that this torch lacks is not timed; all ranks lack it
             times[name] = float("nan")
     found = torch.tensor(faults, device="cuda")
     distributed.all_reduce(found)
@@ -217,7 +217,7 @@ def _microseconds(call: Callable[[], object]) -> float:
 
 
 def _arguments(users: int, items: int, most: int, device: str) -> tuple[Any, ...]:
-    """What ``linear_program`` takes, of a matching problem: one variable for each pair of a user and an item."""
+    """The arguments of ``linear_program`` for a matching problem: one variable for each pair of a user and an item."""
     import torch
 
     generator = torch.Generator(device).manual_seed(SEED)
@@ -231,7 +231,7 @@ def _arguments(users: int, items: int, most: int, device: str) -> tuple[Any, ...
 
 
 def _same_dual(rank: int, ranks: int, device: str) -> str:
-    """Whether all ranks together find the dual that one finds alone."""
+    """Whether all ranks together find the dual of a single rank."""
     import torch
     from torch import distributed
 
@@ -250,7 +250,7 @@ def _same_dual(rank: int, ranks: int, device: str) -> str:
 
 
 def _curve(rank: int, ranks: int) -> list[dict[str, Any]]:
-    """The time of an iteration on one GPU, on all, and what it would be on more."""
+    """The time of an iteration on one GPU, on all, and calculated for more."""
     import torch
     from torch import distributed
 
@@ -282,7 +282,7 @@ def _gradient(program: Any, dual: Any) -> Callable[[], Any]:
     from kernels_smoke.dualip.sparse_product import sparse_product
 
     def run() -> Any:
-        price = (program.cost + sparse_product(program.columns, dual)) * (-1 / STRENGTH)
+        price = (program.cost + sparse_product(program.columns, dual)) * (-1 / SMOOTHING)
         x = simplex_projection(price, program.blocks, radius=program.radius, out=price)
         return sparse_product(program.rows, x)
 

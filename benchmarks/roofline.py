@@ -1,4 +1,4 @@
-"""The picture of a run's speeds: a roofline of what computes, and bars for what only moves bytes.
+"""The picture of a run's speeds: a roofline of computing kernels, and bars for kernels that only move bytes.
 
 The roofline model: Williams, Waterman and Patterson, "Roofline: An Insightful Visual Performance Model" (2009). A
 kernel of arithmetic intensity I (operations for each byte) runs at most at min(I * bandwidth, matrix rate).
@@ -26,7 +26,7 @@ ROW = 30.0
 
 
 def picture(document: Record) -> str:
-    """An SVG of the speeds in ``document`` (``kernels_smoke/1``); one that says so when there aren't any."""
+    """An SVG of the speeds in ``document`` (``kernels_smoke/1``); one with a note if it has none."""
     rates = document.get("calibration")
     timed = [speed for speed in document["speeds"] if speed.get("microseconds")]
     gpus = document["environment"].get("gpus") or []
@@ -63,8 +63,8 @@ def _measured(rates: Record) -> str:
 
 
 def _description(timed: Sequence[Record], rates: Record) -> str:
-    said = "; ".join(f"{speed['kernel']} {speed['case']}: {_time(speed['microseconds'])}" for speed in timed)
-    return f"Roofline with {_measured(rates)}. {said}."
+    times = "; ".join(f"{speed['kernel']} {speed['case']}: {_time(speed['microseconds'])}" for speed in timed)
+    return f"Roofline with {_measured(rates)}. {times}."
 
 
 # The roofline
@@ -104,7 +104,7 @@ def _roofline(speeds: Sequence[Record], rates: Record, top: float) -> tuple[list
 
 
 def _axes(speeds: Sequence[Record], rates: Record, top: float, bottom: float) -> Axes:
-    """Axes that hold every point, and the ridges where the roof of memory meets those of the tensor cores."""
+    """Axes that include every point, and the ridges between the roofs of memory and tensor cores."""
     roofs = [rates[unit] for unit in ("bf16", "fp8") if rates.get(unit)]
     intensities = [speed["flops"] / speed["bytes"] for speed in speeds] + [roof / rates["bandwidth"] for roof in roofs]
     achieved = [_rate(speed) for speed in speeds]
@@ -117,7 +117,7 @@ def _axes(speeds: Sequence[Record], rates: Record, top: float, bottom: float) ->
 
 
 def _ticks(axes: Axes) -> Iterator[str]:
-    """Grid lines at 1, 2 and 5 of every power of ten, or at the powers alone where that is enough."""
+    """Grid lines at 1, 2 and 5 of every power of ten, or at the powers alone if that is enough."""
     for value in _round_numbers(*axes.intensities):
         yield line([(axes.x(value), axes.top), (axes.x(value), axes.bottom)], "grid")
         yield text(axes.x(value), axes.bottom + 22, f"{value:,.10g}", anchor="middle", style="quiet")
@@ -159,7 +159,7 @@ def _roofs(rates: Record, axes: Axes) -> Iterator[str]:
 
 
 def _points(speeds: Sequence[Record], axes: Axes) -> Iterator[str]:
-    """Each kernel as a mark, and its label in the column to the right, at the mark's height where there is room."""
+    """Each kernel as a mark, and its label in the column to the right, at the mark's height if there is room."""
     ordered = sorted(speeds, key=lambda speed: -_rate(speed))
     places = [(axes.x(speed["flops"] / speed["bytes"]), axes.y(_rate(speed))) for speed in ordered]
     heights = spread([y for _, y in places], LABEL_STEP, axes.top + 10, axes.bottom - 20)

@@ -2,11 +2,11 @@
 
 usage: python benchmarks/seeds.py [--only TEXT,...] [--output DIR] [--minutes 9]
 
-Each module of ``benchmarks/experiments`` has a function ``experiments()``. Every experiment runs in its own child:
-some compile at once, and one after the other is timed, over one set of inputs, so that what fits into the L2 cache is
-read from there. "helion" is a comparison with torch.compile over the shapes of the Qwen3 models, as its authors made
-it. Prints markdown; with ``--output`` the folder gets ``seeds.md`` and ``seeds.json``, each time that something was
-timed. What is not installed or fails is named in its row.
+Each module of ``benchmarks/experiments`` has a function ``experiments()``. Every experiment runs in its own child: some
+compile at once, and one after the other is timed, over one set of inputs, so that small inputs are read from the L2
+cache. "helion" is a comparison with torch.compile over the shapes of the Qwen3 models, as its authors made it. Prints
+markdown; with ``--output`` the folder gets ``seeds.md`` and ``seeds.json``, each time that something was timed. Missing
+packages and failures are named in their row.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ FAMILIES = (
     "serving",
 )
 HELION_MEANS = "helion's kernels, geometric means against torch.compile"
-PATIENCE = 300.0  # seconds of silence: FLA tunes itself for half a minute, torch.compile takes as long
-LAUNCHES = 20  # of what is timed without a graph
+TIMEOUT = 300.0  # seconds of silence: FLA tunes itself for half a minute, torch.compile takes as long
+LAUNCHES = 20  # of functions timed without a graph
 AS_LAUNCHED = "as launched"
 AT_ONCE = 6  # experiments that prepare at once: their inputs are on the GPU together
 
@@ -72,7 +72,7 @@ def main() -> None:
     repeated = [Repeated(e.name, e.reported, e.baseline, e.work) for _, _, e in chosen]
     found = Found(repeated, environment(calibration), start)
     jobs = [Job(str(number), tell, (family, index)) for number, (family, index, _) in enumerate(chosen)]
-    for child, message in in_turn(jobs, at_once=AT_ONCE, patience=PATIENCE, until=until):
+    for child, message in in_turn(jobs, at_once=AT_ONCE, timeout=TIMEOUT, until=until):
         if message == OVER:
             found.write(options.output)
         else:
@@ -92,7 +92,7 @@ def main() -> None:
 
 @dataclasses.dataclass
 class Found:
-    """What was measured so far."""
+    """The measurements so far."""
 
     repeated: list[Repeated]
     environment: dict[str, Any]
@@ -105,7 +105,7 @@ class Found:
         return report + (_helion(self.means) if self.means else "")
 
     def write(self, folder: Path | None) -> None:
-        """Keep the tables, and what they were made of, if there is a folder for them."""
+        """Keep the tables, and their data, if there is a folder for them."""
         if folder is None:
             return
         folder.mkdir(parents=True, exist_ok=True)
@@ -130,7 +130,7 @@ def load(family: str) -> list[Experiment]:
 
 
 def hear(repeated: Repeated, message: Any) -> None:
-    """Keep what a child said of its experiment."""
+    """Keep a child's message about its experiment."""
     if isinstance(message, Ended):
         if message.fault:
             repeated.faults["the experiment"] = message.fault

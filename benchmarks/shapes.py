@@ -1,4 +1,4 @@
-"""What is timed: the shapes of the suite, and those in which Helion's kernels were compared with torch.compile.
+"""The timed shapes: the suite's, and those of Helion's comparison with torch.compile.
 
 Helion in vLLM, table 2 (the seeds' first document): geometric means of the speedup against torch.compile on an H100,
 over the Qwen3 models of its table 1 and numbers of tokens up to 8192.
@@ -73,8 +73,8 @@ def speeds_of(kernel: Kernel, *, tiny: bool) -> tuple[Speed, ...]:
     return (replace(kernel.speeds[0], name=f"{small.name} (tiny)", shape=small.shape, peer=None),)
 
 
-# Shapes besides those of the suite: calls that are launched more slowly than they run, of decoding and of one layer's
-# weights, and what a goal is about (goals.toml).
+# Further shapes: calls that take longer to launch than to run, decoding, one layer's weights, and shapes of goals
+# (goals.toml).
 SMALL: dict[str, dict[str, dict[str, Any]]] = {
     "fused_add_rms_norm": {"1 x 4096": {"rows": 1, "width": 4096}},
     "scaled_mm": {
@@ -107,7 +107,7 @@ def _has_elements(case: Case) -> bool:
 
 
 def helion_speeds(kernel: Kernel, *, tiny: bool) -> tuple[Speed, ...]:
-    """The shapes of Helion's table for ``kernel``, or the tiny one; none where Helion's table has no such kernel."""
+    """The shapes of Helion's table for ``kernel``, or the tiny one; none if Helion's table has no such kernel."""
     row = HELION.get(kernel.name)
     if row is None or tiny:
         return speeds_of(kernel, tiny=True) if row else ()

@@ -1,4 +1,4 @@
-"""What a verdict costs, the first time and the second, next to what installers take for the same.
+"""Measure the cost of a verdict, first and repeated, and of installers for the same.
 
 usage: python benchmarks/stack.py [--stack REQUIREMENT] [--wheel REQUIREMENT] [--platform aarch64] [--python 3.12]
                                   [--gpu GB200] [--repeat 2]
@@ -45,7 +45,7 @@ class Cost:
 
 
 def measured(command: Sequence[str], report: Path | None = None, **environment: str) -> Cost:
-    """Run a command. Its ``report`` says what it read. Exits when it fails to run."""
+    """Run a command. Its ``report`` has the bytes read. Exits if it fails to run."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     process = subprocess.Popen(
@@ -122,10 +122,10 @@ def main() -> None:
     parser.add_argument("--python", default="3.12")
     parser.add_argument("--gpu", default="GB200")
     parser.add_argument("--repeat", type=int, default=2)
-    asked = parser.parse_args()
-    target = ["--platform", asked.platform, "--python", asked.python]
+    given = parser.parse_args()
+    target = ["--platform", given.platform, "--python", given.python]
     print(f"Python {platform.python_version()}, uv {version('uv')}, pip {version('pip')}, {os.cpu_count()} CPUs")
-    print(f"{asked.stack}, {asked.wheel} for {asked.platform}, Python {asked.python}\n")
+    print(f"{given.stack}, {given.wheel} for {given.platform}, Python {given.python}\n")
     print(f"{'':34}{'wall s':>8}{'CPU s':>8}{'MB':>9}{'mem':>7}   ratio to the peer")
     with tempfile.TemporaryDirectory() as folder:
 
@@ -134,19 +134,19 @@ def main() -> None:
             place.mkdir()
             return place
 
-        peers = compiled(asked.stack, asked, fresh("compile"), asked.repeat)
+        peers = compiled(given.stack, given, fresh("compile"), given.repeat)
         show("uv pip compile", peers)
-        for label, more in (("stack", []), (f"stack --gpu {asked.gpu}", ["--gpu", asked.gpu])):
-            show(label, wheelproof(["stack", asked.stack, *target, *more], fresh(label), asked.repeat), peers)
-        peer = downloaded(asked.wheel, asked, fresh("download"))
+        for label, more in (("stack", []), (f"stack --gpu {given.gpu}", ["--gpu", given.gpu])):
+            show(label, wheelproof(["stack", given.stack, *target, *more], fresh(label), given.repeat), peers)
+        peer = downloaded(given.wheel, given, fresh("download"))
         show("pip download", (peer,))
         rows = [(f"verify --depth {depth}", ["--depth", depth]) for depth in ("quick", "links", "gpu")]
-        for label, more in [*rows, (f"verify --gpu {asked.gpu}", ["--gpu", asked.gpu])]:
-            show(label, wheelproof(["verify", asked.wheel, *target, *more], fresh(label), asked.repeat), (peer, peer))
+        for label, more in [*rows, (f"verify --gpu {given.gpu}", ["--gpu", given.gpu])]:
+            show(label, wheelproof(["verify", given.wheel, *target, *more], fresh(label), given.repeat), (peer, peer))
 
 
 def show(label: str, costs: Sequence[Cost], peers: Sequence[Cost] = ()) -> None:
-    """Print the first cost, and that of the same once more."""
+    """Print the first cost, and the cost of a repetition."""
     for number, cost in enumerate(costs):
         ratio = f"{cost.wall / peers[number].wall:9.2f}" if peers else ""
         print(f"{label + (', again' if number else ''):34}{cost}{ratio}", flush=True)

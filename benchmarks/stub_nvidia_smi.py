@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An nvidia-smi for `benchmarks/doctor.py`: it answers what the rivals ask, with what the stub driver answers."""
+"""An nvidia-smi for `benchmarks/doctor.py`: it answers queries of the rivals with values of the stub driver."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def main() -> int:
     """Print the answer to one question."""
     version = int(os.environ.get("STUB_CUDA_VERSION", "13000"))
     cuda = f"{version // 1000}.{version % 1000 // 10}"
-    asked = next((word.partition("=")[2] for word in sys.argv[1:] if word.startswith("--query-gpu=")), "")
-    if asked:
-        print(", ".join(FIELDS.get(name, "[N/A]") for name in asked.split(",")))
+    query = next((word.partition("=")[2] for word in sys.argv[1:] if word.startswith("--query-gpu=")), "")
+    if query:
+        print(", ".join(FIELDS.get(name, "[N/A]") for name in query.split(",")))
     elif "-x" in sys.argv:
         print(
             f"<nvidia_smi_log><driver_version>{DRIVER}</driver_version><cuda_version>{cuda}</cuda_version>"

@@ -76,7 +76,7 @@ def box(x: float, y: float, width: float, height: float, style: str, *, radius: 
 
 
 def dot(x: float, y: float, style: str, *, square: bool = False, size: float = 6) -> str:
-    """A round mark, or a square one that is on its corner, with an edge that parts it from what is below."""
+    """A round mark, or a square on its corner, with an edge that separates it from marks below."""
     if square:
         place = f"translate({x:.1f} {y:.1f}) rotate(45)"
         return (

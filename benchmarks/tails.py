@@ -1,4 +1,4 @@
-"""How likely a run misses its tolerance, by the tail of what was measured. Pure; needs neither torch nor triton.
+"""The probability that a run misses its tolerance, by the tail of the measurements. Needs neither torch nor triton.
 
 ``shares`` are errors as parts of their tolerances, of which 1 is a miss. Of many runs only the largest shares are kept.
 
@@ -40,7 +40,7 @@ class Tail:
         return self.largest[0] if self.largest else 0.0
 
     def add(self, shares: Sequence[float], misses: Sequence[str], seconds: float = 0.0) -> None:
-        """Take in runs: a share of each, and what those that missed said."""
+        """Add runs: a share of each, and the messages of misses."""
         self.runs += len(shares)
         self.misses += len(misses)
         self.seconds += seconds
@@ -48,7 +48,7 @@ class Tail:
         self.examples = [*self.examples, *misses][:3]
 
     def probability(self) -> float:
-        """That a run misses: by the tail, or the share of those that missed, whichever is more."""
+        """The probability of a miss: by the tail, or the share of misses, if that is larger."""
         missed = self.misses / self.runs if self.runs else 0.0
         return max(missed, beyond(self._tail(), self.runs))
 
@@ -75,7 +75,7 @@ class Tail:
         return self.largest[:count] if self.runs >= 2 * LEAST and len(self.largest) >= count and self.greatest else []
 
     def as_json(self) -> dict[str, Any]:
-        """What :func:`from_json` reads."""
+        """The input of :func:`from_json`."""
         return asdict(self)
 
 
@@ -102,7 +102,7 @@ def beyond(tail: Sequence[float], runs: int) -> float:
         return rate * math.exp(-distance / mean)
     shape = 2.0 - mean / (mean - 2 * weighted)
     scale = 2 * mean * weighted / (mean - 2 * weighted)
-    if scale <= 0.0 or abs(shape) < 1e-9:  # 0.0: one run alone stands out, which says nothing about a tail of many
+    if scale <= 0.0 or abs(shape) < 1e-9:  # 0.0: a single outlying run says nothing about a tail of many
         return rate * math.exp(-distance / (scale or mean))
     base = 1.0 + shape * distance / scale
     return rate * base ** (-1.0 / shape) if base > 0.0 else 0.0

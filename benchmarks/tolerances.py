@@ -5,9 +5,9 @@ usage: python benchmarks/tolerances.py [--only KERNEL,...] [--level full] [--sec
                                        [--device cuda|cpu]
 
 The suite draws new inputs in every run, so a tolerance that one run in a hundred misses is a false alarm of one run in
-a hundred. Each case is run with ``--seeds`` seeds (500), those that come above 0.7 of their tolerance with
-``--close-seeds`` (10,000). With ``--state FILE`` a run continues where the last one ended, and keeps what it found:
-repeat the command until it says that nothing is left.
+a hundred. Each case is run with ``--seeds`` seeds (500), those above 0.7 of their tolerance with ``--close-seeds``
+(10,000). With ``--state FILE`` a run continues after the last one, and keeps its results: repeat the command until it
+reports that nothing is left.
 
 Prints, for each kernel, how many runs there were and the cases that came nearest (1.00 is the tolerance; a row may be
 four times as far off as the whole, and counts as a quarter, an element forty times), every case that a run missed,
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from kernels_smoke.suite.model import Case, Kernel, Speed
 
 CLOSE = 0.7  # of the tolerance: such a case is run more often
-BATCH_SECONDS = 2.0  # that one message of a child stands for
+BATCH_SECONDS = 2.0  # seconds per message of a child
 LARGE_AT_ONCE = 4  # kernels
 NEAREST = 3  # cases of a kernel that are shown
-PATIENCE = 120.0  # seconds: what a kernel takes to compile for all its cases
+TIMEOUT = 120.0  # seconds: time to compile all cases of a kernel
 SAVED_EVERY = 20.0  # seconds
 PAUSE = 1.0  # seconds, for memory that other kernels have
 NO_MEMORY = "too little memory"
-TIMED = "timed: "  # what the name of a timed shape begins with here
+TIMED = "timed: "  # prefix of the name of a timed shape here
 
 State = dict[str, dict[str, Tail]]  # by kernel and case
 
@@ -87,7 +87,7 @@ def main() -> None:
     at_once = min(at_once, LARGE_AT_ONCE) if kind != "small" else at_once
     at_once = options.at_once or at_once
     saved, left = time.monotonic(), 0
-    for child, message in messages(jobs, at_once=at_once, patience=options.seconds + PATIENCE):
+    for child, message in messages(jobs, at_once=at_once, timeout=options.seconds + TIMEOUT):
         if isinstance(message, Ended):
             print("\n".join(lines(child.job.name, state[child.job.name], message.fault)), flush=True)
         elif isinstance(message, int):
@@ -104,7 +104,7 @@ def main() -> None:
 
 
 def kept(path: Path | None) -> State:
-    """What earlier runs found; nothing without a file."""
+    """The results of earlier runs; empty without a file."""
     if path is None or not path.exists():
         return {}
     found = json.loads(path.read_text(encoding="utf-8"))
@@ -112,7 +112,7 @@ def kept(path: Path | None) -> State:
 
 
 def keep(path: Path | None, state: State) -> None:
-    """Keep it, whole or not at all."""
+    """Write it in one step."""
     if path is None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -138,7 +138,7 @@ def run(
     """Run the cases of a kernel in turn; send (case, shares, misses, seconds) of some runs each time.
 
     ``known`` are the runs of each case so far, and its largest share. Ends when each has as many as ``seeds`` say, the
-    second number for those that came close, or when the clock says ``until``; sends how many have not.
+    second number for close ones, or at the time ``until``; sends how many have not.
     """
     kernel = registry.load(registry.entry(name))
     prefix = TIMED if kind == "timed" else ""
@@ -183,7 +183,7 @@ def _subjects(kernel: Kernel, level: str, device: str, kind: str) -> Sequence[Ca
 
 
 def _judged(kernel: Kernel, subject: Case | Speed, device: str, seed: int) -> tuple[float, str]:
-    """The largest share of a tolerance in one run, and what is wrong; "" where nothing is."""
+    """The largest share of a tolerance in one run, and the fault; "" without one."""
     from kernels_smoke.suite.correctness.judge import judge  # imported by now
     from kernels_smoke.suite.correctness.tasks import MEMORY
     from kernels_smoke.suite.model import Case
@@ -195,8 +195,8 @@ def _judged(kernel: Kernel, subject: Case | Speed, device: str, seed: int) -> tu
         else:
             outputs, message = _judged_as_timed(kernel, subject, device, seed)
     except Exception as error:  # noqa: BLE001  # compilers and drivers raise anything: a line of the report
-        said = summary(error)
-        return 0.0, NO_MEMORY if any(text in said for text in MEMORY) else said
+        error_text = summary(error)
+        return 0.0, NO_MEMORY if any(text in error_text for text in MEMORY) else error_text
     return max([0.0, *(share_of(measured) for measured in outputs.values())]), message
 
 
@@ -213,7 +213,7 @@ def _judged_as_timed(kernel: Kernel, speed: Speed, device: str, seed: int) -> tu
 
 
 def share_of(measured: Mapping[str, Any]) -> float:
-    """The error of one output as a share of its tolerance; 0 where it is compared bit for bit."""
+    """The error of one output as a share of its tolerance; 0 if it is compared bit for bit."""
     from kernels_smoke.suite.correctness.compare import WORST_ELEMENT, WORST_ROW  # imports torch
 
     if not measured.get("tolerance"):
@@ -240,9 +240,9 @@ def lines(kernel: str, cases: Mapping[str, Tail], fault: str = "") -> Iterator[s
 
 
 def summed(state: State, level: str) -> Iterator[str]:
-    """How many runs there were of each case, the cases with the heaviest tails, and what all of them come to.
+    """The number of runs of each case, the cases with the heaviest tails, and the total.
 
-    On a GPU level full omits what the interpreter can run; the bound is over what it runs, and timed shapes.
+    On a GPU level full omits cases for the interpreter; the bound is over its cases and timed shapes.
     """
     every = ((kernel, name, tail) for kernel, of in state.items() for name, tail in of.items())
     cases = [each for each in every if _in_level(each[0], each[1], level)]

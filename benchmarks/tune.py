@@ -3,8 +3,8 @@
 usage: python benchmarks/tune.py [--only KERNEL,...] [--limit N] [--device cuda|cpu] [--output FILE.json]
 
 Reads the candidates of ``benchmarks/tuning/*.py``, compiles them all at once, then runs each alone on the GPU: first
-whether it computes what the present configuration computes, then how long it takes. ``--limit`` takes the first N of
-each kernel. ``--device cpu`` goes through the same steps in Triton's interpreter, where the times mean nothing.
+whether it computes the same as the present configuration, then the time. ``--limit`` takes the first N of each kernel.
+``--device cpu`` goes through the same steps in Triton's interpreter, where the times mean nothing.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     from kernels_smoke.suite.model import Kernel, Speed
     from kernels_smoke.suite.speed.timing import InputSet
 
-COMPILE_PATIENCE = 180.0
-TIMING_PATIENCE = 60.0
+COMPILE_TIMEOUT = 180.0
+TIMING_TIMEOUT = 60.0
 SEED = 20261120
 PRESENT = "present"
 
 
 @dataclass
 class Trial:
-    """One candidate of one kernel at one shape, and what became of it. ``configuration`` None is the present one."""
+    """One candidate of one kernel at one shape, and its result. ``configuration`` None is the present one."""
 
     kernel: str
     case: str
@@ -81,7 +81,7 @@ def main() -> None:
     for group in grouped(trials):
         time_all(group, options.device)
         print(table(group), flush=True)
-        if options.output:  # after every kernel, so that what was measured is kept whatever comes
+        if options.output:  # after every kernel, so that measurements are never lost
             records = [{name: getattr(trial, name) for name in RECORDED} for trial in trials]
             options.output.write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
     print(f"done after {time.monotonic() - start:.0f} s")
@@ -149,7 +149,7 @@ def configured(module: ModuleType, trial: Trial) -> Iterator[None]:
 
 def target() -> str:
     """The architecture of this GPU, asked in a child: the parent must not start CUDA. Ends the program without one."""
-    for _, message in messages([Job("target", _target)], at_once=1, patience=COMPILE_PATIENCE):
+    for _, message in messages([Job("target", _target)], at_once=1, timeout=COMPILE_TIMEOUT):
         if isinstance(message, Ended):
             break
         found: str = message
@@ -160,7 +160,7 @@ def target() -> str:
 def compile_all(trials: Sequence[Trial], target: str) -> None:
     """Fill Triton's cache with every trial, on all CPUs; note in a trial why it does not compile."""
     jobs = [Job(str(number), _compile, (trial, target)) for number, trial in enumerate(trials)]
-    for child, message in messages(jobs, at_once=len(os.sched_getaffinity(0)), patience=COMPILE_PATIENCE):
+    for child, message in messages(jobs, at_once=len(os.sched_getaffinity(0)), timeout=COMPILE_TIMEOUT):
         if isinstance(message, Ended) and message.fault:
             trials[int(child.job.name)].fault = f"does not compile: {message.fault}"
 
@@ -185,10 +185,10 @@ def _compile(_connection: Connection, trial: Trial, target: str) -> None:
 
 
 def time_all(group: Sequence[Trial], device: str) -> None:
-    """Run the trials of one kernel and shape in a child; after one that kills it, the rest in another."""
+    """Run the trials of one kernel and shape in a child; after a crash, the rest in another."""
     left = [trial for trial in group if not trial.fault]
     while left:
-        for _, message in messages([Job("", _time, (left, device))], at_once=1, patience=TIMING_PATIENCE):
+        for _, message in messages([Job("", _time, (left, device))], at_once=1, timeout=TIMING_TIMEOUT):
             if isinstance(message, Ended):
                 if left and message.fault:
                     left.pop(0).fault = message.fault
@@ -205,7 +205,7 @@ def _time(connection: Connection, trials: Sequence[Trial], device: str) -> None:
 
     kernel, speed, module = _find(trials[0], device)
     sets = input_sets(kernel, speed.shape, device=device, seed=SEED, most=64 if device == "cuda" else 1)
-    untouched = fresh(sets[0], device)  # timing updates in place what is updated in place
+    untouched = fresh(sets[0], device)  # timing changes tensors updated in place
     with configured(module, Trial(kernel.name, speed.name)):
         expected = _results(kernel, module, untouched, device)
     for trial in trials:
@@ -238,7 +238,7 @@ def _trial(
 
 
 def _results(kernel: Kernel, module: ModuleType, inputs: InputSet, device: str) -> dict[str, torch.Tensor]:
-    """All that one call writes."""
+    """All tensors written by one call."""
     from kernels_smoke.suite.speed.timing import fresh  # imports torch
 
     made = fresh(inputs, device)
@@ -250,7 +250,7 @@ def _results(kernel: Kernel, module: ModuleType, inputs: InputSet, device: str) 
 
 
 def table(group: Sequence[Trial]) -> str:
-    """The trials of one kernel and shape, fastest first, each next to the present; then those that failed, and why."""
+    """The trials of one kernel and shape, fastest first, each with its ratio to the present; then failures."""
     present = group[0].microseconds
     timed = sorted((trial for trial in group if trial.microseconds), key=lambda trial: trial.microseconds or 0.0)
     lines = [f"\n{group[0].kernel}, {group[0].case}"]

@@ -24,7 +24,7 @@ from variantlib.resolver.lib import sort_and_filter_supported_variants
 from variantlib.variants_json import VariantsJson
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
+sys.path.insert(0, str(ROOT))  # a script finds only modules in its own folder
 
 from wheel_checks.facts.gpu.targets import products  # noqa: E402  # as above
 from wheel_checks.facts.variants.described_machine import describe_machines  # noqa: E402  # found by the line above
@@ -107,12 +107,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--variants", type=int, default=200)
     parser.add_argument("--machines", type=int, default=20)
-    asked = parser.parse_args()
-    data, machines = document(asked.variants), describe_machines(products(), ["535", "580"], None)[: asked.machines]
+    options = parser.parse_args()
+    data, machines = document(options.variants), describe_machines(products(), ["535", "580"], None)[: options.machines]
     if ours(data, machines) != theirs(data, machines):
         sys.stdout.write("the orders differ\n")
         return 1
-    what = f"{asked.variants} variants, {len(machines)} machines"
+    what = f"{options.variants} variants, {len(machines)} machines"
     for name, choose in (("wheelproof", ours), ("variantlib", theirs)):
         sys.stdout.write(f"{name:<12}{what}: {1000 * best(choose, data, machines):8.1f} ms\n")
     return 0

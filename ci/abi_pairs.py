@@ -1,4 +1,4 @@
-"""Measures whether extensions import next to a torch, and scores a command against what was measured.
+"""Measure whether extensions import with a torch, and score a command against the measurements.
 
 usage: python ci/abi_pairs.py --measure [ID...] [--scratch FOLDER]
            install and import for real; rewrites ci/abi_pairs.json
@@ -8,20 +8,19 @@ usage: python ci/abi_pairs.py --measure [ID...] [--scratch FOLDER]
            a new pair, not yet measured
 
 ID is a part of a pair's id. --measure downloads torch's CUDA wheels (3 to 7 GB unpacked; uv's cache is emptied after
-the pairs of one torch) and needs Linux on x86_64, uv, cc and nm. ci/real_import.py says what the import sees.
+each torch) and needs Linux on x86_64, uv, cc and nm. ci/real_import.py describes the import's environment.
 
 A pair works when the import of its modules succeeds and when each native file of the extension that this import opens
-is loaded: a package that swallows the linker's error does not work, nor one that skips its files when none of them can
-be loaded. Six keys of a pair are written by hand:
-`modules`; `host`, a regular expression for an import error that is this host's (no GPU), so that the opened files
-decide; `any_of`, one for files of which one must load (a library for each FFmpeg); `optional`, one for files without
-which the import continues and is what it should be; `host_libraries`, names with the version of their functions, for
-what every user of the package has to install (FFmpeg), of which the import gets stubs; `accept`, exit codes that are
+is loaded: a package that hides the linker's error does not work, nor one that skips its files when none of them can be
+loaded. Six keys of a pair are written by hand: `modules`; `host`, a regular expression for an import error that is this
+host's (no GPU), so that the opened files decide; `any_of`, one for files of which one must load (a library for each
+FFmpeg); `optional`, one for files without which the import still succeeds; `host_libraries`, names with the version of
+their functions, for libraries that every user has to install (FFmpeg), replaced by stubs; `accept`, exit codes that are
 right for another reason than the measured one, with `why`.
 
 --check runs `COMMAND stack EXTENSION TORCH --platform x86_64 --python V --depth links --format json`. Exit 0 is right
-for a pair that works, 1 for one that fails or that METADATA refuses; 3 is undecided, counted apart. A failure is named
-when an error that the command reports contains the library or symbol of the measured reason, as it stands or demangled.
+for a pair that works, 1 for a failing pair or one refused by METADATA; 3 is undecided. A failure is named
+when an error that the command reports contains the library or symbol of the measured reason, mangled or demangled.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ def main() -> int:
 
 
 def save(table: dict[str, Any]) -> None:
-    """Writes the table, sorted by torch, so that one download serves the pairs of one torch."""
+    """Write the table, sorted by torch, so that one download serves the pairs of one torch."""
     table["pairs"].sort(
         key=lambda row: ([int(part) for part in re.findall(r"\d+", row["torch"])], row["python"], row["id"])
     )
@@ -118,7 +117,7 @@ def measure(table: dict[str, Any], rows: list[Row], root: Path) -> None:
 
 
 def truth(row: Row, environment: Path) -> Row:
-    """What a real install and import of one pair showed."""
+    """The result of a real install and import of one pair."""
     name = row["extension"].partition("==")[0].partition("[")[0]
     for key in ("works", "reason", "expect", "note"):
         row.pop(key, None)
@@ -152,7 +151,7 @@ def judged(loaded: real_import.Loaded, row: Row) -> Row:
     if "any_of" in row and any(re.search(row["any_of"], path) for path in set(decisive) - set(broken)):
         broken = [path for path in broken if not re.search(row["any_of"], path)]
     broken = [path for path in broken if not re.search(row.get("optional") or "(?!)", path)]
-    errors = [told["error"] for told in loaded.answer["modules"] if told["error"]]
+    errors = [module["error"] for module in loaded.answer["modules"] if module["error"]]
     by_linker = [error for error in errors if real_import.cause(error)]
     reason = real_import.cause(" ".join(by_linker)) or (real_import.cause(after_import[broken[0]]) if broken else "")
     good = sum(not error or path in mapped for path, error in after_import.items())

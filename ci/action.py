@@ -1,12 +1,12 @@
-"""What the steps of ``action.yml`` run: ``name`` says where the environment is, and under which key GitHub may keep it;
-``install`` makes it; ``run`` runs wheelproof there.
+"""The steps of ``action.yml``: ``name`` prints the environment's folder and cache key, ``install`` makes it, and
+``run`` runs wheelproof there.
 
 Everything comes from the environment, as the step sets it, so that no input is ever part of a script:
 
     INPUT_VERSION    a requirement or a file for pip; empty means this very source, with pinned dependencies
     INPUT_COMMAND    the command, "pins check" for instance
     INPUT_ARGUMENTS  its arguments, quoted as in a shell, which never sees them; a # begins a comment
-    RUNNER_TEMP, GITHUB_OUTPUT, GITHUB_STEP_SUMMARY  as the runner sets them; ImageOS where it has an image of a name
+    RUNNER_TEMP, GITHUB_OUTPUT, GITHUB_STEP_SUMMARY  as the runner sets them; ImageOS if it has an image of a name
 
 Only the standard library is imported: this starts before anything is installed.
 """
@@ -33,7 +33,7 @@ COULD_NOT_CHECK, WRONG_USAGE = 3, 2
 
 
 class StepError(Exception):
-    """The step cannot continue; the message says what to do."""
+    """The step cannot continue; the message names the fix."""
 
 
 def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def name(environment: Mapping[str, str]) -> int:
-    """Say where the environment is, and the key of the cache; an empty one for what may be another the next time."""
+    """Print the environment's folder and cache key; an empty key if the environment is not reproducible."""
     _append(environment, "GITHUB_OUTPUT", f"path={_place(environment)}\nkey={_key(environment)}\n")
     return 0
 
@@ -60,13 +60,13 @@ def _key(environment: Mapping[str, str]) -> str:
 
     "" for a requirement that does not name one version, of which a cache would never see the next.
     """
-    asked = environment.get("INPUT_VERSION", "").strip()
-    if not asked:
+    version = environment.get("INPUT_VERSION", "").strip()
+    if not version:
         what = b"".join(_digest(path) for path in [PINS, *_sources()])
-    elif Path(asked).is_file():
-        what = _digest(Path(asked))
-    elif re.fullmatch(r"[A-Za-z0-9._-]+(\[[A-Za-z0-9,._ -]+\])?\s*==\s*[A-Za-z0-9.+!-]+", asked):
-        what = asked.encode()
+    elif Path(version).is_file():
+        what = _digest(Path(version))
+    elif re.fullmatch(r"[A-Za-z0-9._-]+(\[[A-Za-z0-9,._ -]+\])?\s*==\s*[A-Za-z0-9.+!-]+", version):
+        what = version.encode()
     else:
         return ""
     python = [sys.version, sys.executable, os.path.realpath(sys.executable)]
@@ -88,8 +88,8 @@ def _digest(path: Path) -> bytes:
 
 
 def install(environment: Mapping[str, str]) -> int:
-    """Make the environment, or find that of an earlier step of this job or of the cache. Raises StepError."""
-    if sys.version_info < (3, 11):  # noqa: UP036  # the one file that meets an older Python before pip could refuse it
+    """Make the environment, or reuse the one of an earlier step or of the cache. Raises StepError."""
+    if sys.version_info < (3, 11):  # noqa: UP036  # this file may run on an older Python, before pip could refuse it
         found = sys.version.split()[0]
         raise StepError(f"Python 3.11 or newer is needed, this is {found}: run actions/setup-python before this action")
     place, stamp = _place(environment), _place(environment) / "installed"
@@ -97,9 +97,9 @@ def install(environment: Mapping[str, str]) -> int:
         return 0
     print("::group::Install wheelproof", flush=True)
     pip = [*_make_venv(place), "install", "--quiet", "--disable-pip-version-check"]
-    asked = environment.get("INPUT_VERSION", "").strip()
-    if asked:
-        _call([*pip, "--", asked], "the input `version` is one requirement or file for pip, whose message is above")
+    version = environment.get("INPUT_VERSION", "").strip()
+    if version:
+        _call([*pip, "--", version], "the input `version` is one requirement or file for pip, whose message is above")
     else:
         _call([*pip, "--require-hashes", "-r", str(PINS)], "pip's message is above")
         _call([*pip, "--no-index", "--no-deps", "--no-build-isolation", str(SOURCE)], "pip's message is above")
@@ -151,7 +151,7 @@ def run(environment: Mapping[str, str]) -> int:
 
 
 def _place(environment: Mapping[str, str]) -> Path:
-    """The folder of the environment, which differs by what is to be installed."""
+    """The folder of the environment, which depends on the installed packages."""
     what = f"{environment.get('INPUT_VERSION', '').strip()}\n{SOURCE}\n{sys.version}"
     return Path(_variable(environment, "RUNNER_TEMP")) / f"wheelproof-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
 

@@ -1,9 +1,9 @@
-"""Count what the rules about archives say of real wheels: ``python ci/archive_noise.py [--full BYTES]``.
+"""Count findings of archive rules in real wheels: ``python ci/archive_noise.py [--full BYTES]``.
 
-The latest wheel of each package that the project names, and of all that these require, is read by ranges at depth
-quick; the latest and the oldest of at most ``--full`` bytes are read whole, since what writes wheels has changed over
-the years. The findings of each wheel and rule are printed in a line, with who is to read them: each is a false alarm
-until someone has looked at it. Exits with 1 for an error that an installer reads, as ``wheelproof verify`` would.
+The latest wheel of each package that the project names, and of all requirements, is read by ranges at depth quick; the
+latest and the oldest of at most ``--full`` bytes are read in full, since wheel builders have changed over the years.
+The findings of each wheel and rule are printed in a line, with their readers: each is a false alarm until checked.
+Exits with 1 for an error that an installer reads, as ``wheelproof verify`` would.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _read(client: HttpClient, file: IndexFile) -> WheelFacts:
 
 
 def main() -> int:
-    """Read, judge, and print what was found."""
+    """Read, judge, and print the findings."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--full", type=int, default=2_000_000, help="read wheels up to this size whole")
     options = parser.parse_args()
@@ -97,7 +97,7 @@ def main() -> int:
 
 
 def findings(subject: Subject) -> dict[tuple[str, str, str], list[str]]:
-    """The messages by reader, severity and rule; what concerns installers, too, is listed only with them."""
+    """The messages by reader, severity and rule; messages for installers are listed only with them."""
     found: dict[tuple[str, str, str], list[str]] = {}
     as_installer, as_publisher = subject.read_by(Audience.INSTALLER), subject.read_by(Audience.PUBLISHER)
     for mine, theirs in zip(as_installer.results, as_publisher.results, strict=True):

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""24 cells on four kinds of machines, put together: is the merged report that of one machine, but for times?
+"""Run 24 cells on four kinds of machines, and compare the merged report with one machine's, except times.
 
     .venv/bin/python ci/cells_anywhere.py [--output FOLDER]
 
 It needs Slurm (slurm-wlm) and root, a Docker engine with our images of Python 3.11 for both architectures (`wheelproof
-matrix image --platform x86_64,aarch64 --python 3.11`), qemu registered for aarch64, and Debian 12, whose own Python is
-that of the images. The packages are a small torch on an index on this host.
+matrix image --platform x86_64,aarch64 --python 3.11`), qemu registered for aarch64, and Debian 12, with the same Python
+as the images. The packages are a small torch on an index on this host.
 
 1. One machine runs all cells in containers.
 2. The files of `wheelproof matrix plan` run them apart: six by the script for a shell, two at a time; six as an array
    of a real Slurm; six as the pods of an indexed Job, whose scripts run by hand with the paths of this host, since
    there is no cluster; and the six for aarch64 in emulated containers. Three of the pods are killed in their last step.
-3. What is missing is named. Another machine, with a copy of the records and nothing else, continues: it runs the three.
-4. The merged report is compared with that of the one machine.
+3. Missing cells are named. Another machine, with only a copy of the records, runs the three.
+4. The merged report is compared with the one machine's.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from tests.support.slurm import Slurm, cluster  # noqa: E402  # after the path
 PYTHON = "3.11"
 KILLED = tuple(f"x86_64-py3.11-torch2.11.0-k{number}" for number in (4, 5, 6))
 SHELL, SLURM, KUBERNETES, CONTAINERS = "*-s?", "*-a?", "*-k?", "aarch64-*"
-PATIENCE = 900.0  # seconds for one part
+TIMEOUT = 900.0  # seconds for one part
 MATRIX = """\
 [cell]
 accelerator = "cuda"
@@ -155,8 +155,8 @@ def by_slurm(machine: Machine, slurm: Slurm) -> None:
         check=True,
     )
     print("  ", tested.stderr.strip())
-    told = machine.run("sh", ".bin/cells.sbatch", more=environ)
-    slurm.wait(told.split()[-1])  # the merge, which begins after the last cell
+    output = machine.run("sh", ".bin/cells.sbatch", more=environ)
+    slurm.wait(output.split()[-1])  # the merge, which begins after the last cell
     (log,) = machine.folder.glob("wheelproof-merge-*.log")
     print("   the merge said:", next(line for line in log.read_text().splitlines() if "cells pass" in line).strip())
 
@@ -176,7 +176,7 @@ def by_kubernetes(machine: Machine) -> None:
         for index, pod in enumerate(pods):
             if index >= len(pods) - len(KILLED):
                 os.killpg(pod.pid, signal.SIGKILL)
-            print(f"   pod {index} exited with status {pod.wait(PATIENCE)}")
+            print(f"   pod {index} exited with status {pod.wait(TIMEOUT)}")
     (machine.folder / ".hang").unlink()
 
 
@@ -208,7 +208,7 @@ def start(command: Sequence[str], machine: Machine, index: str) -> subprocess.Po
 
 def wait_for_commands(machine: Machine) -> None:
     """Wait until the cells that are to be killed are in their last step."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while time.monotonic() < end:
         at = {path.parent.name for path in (machine.folder / ".cache").glob("matrix/work/*/*/command.out")}
         if at >= set(KILLED):
@@ -225,7 +225,7 @@ def in_containers(machine: Machine) -> None:
 
 @contextlib.contextmanager
 def timed(what: str) -> Iterator[None]:
-    """Say what is done, and how long it took."""
+    """Print a step and its duration."""
     started = time.monotonic()
     print(what, flush=True)
     yield
@@ -280,7 +280,7 @@ def compare(folder: Path, index: str, slurm: Slurm) -> bool:
 
 
 def main() -> int:
-    """The exit code: 0 when the merged report is that of one machine."""
+    """The exit code: 0 if the merged report equals that of one machine."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--output", type=Path, help="a new folder that is kept (default: a temporary one)")
     folder = parser.parse_args().output

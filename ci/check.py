@@ -1,8 +1,8 @@
 """``ci/develop.py check``: ruff, mypy and the tests that a change can reach, the nearest first.
 
-The change is the working tree (committed, staged, unstaged and untracked) against a base: by default where the branch
-left ``origin/main`` or ``main``; on main itself what is not committed, or else the last commit. Nothing has to run
-before. Only the standard library is imported here.
+The change is the working tree (committed, staged, unstaged and untracked) against a base: by default the merge base
+with ``origin/main`` or ``main``; on main itself the uncommitted changes, or else the last commit. Only the standard
+library is imported here.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ci import lanes
 from ci.reach import Graph, is_test
 
 ROOT = lanes.ROOT
-SECONDS = 8.0  # of a processor: with what starts and ends a run, 20 seconds on two quiet cores
+SECONDS = 8.0  # of a processor: with start and end of a run, 20 seconds on two quiet cores
 KERNELS = ("kernels_smoke/", "tests/kernels/")
 MOST_FILES = 40  # of tests: each costs its import, by each of the two processes
 
 
 def check(options: argparse.Namespace, *, make_kernels_venv: Callable[[], None]) -> int:
-    """Run what a change can reach; 0 when all passed, else 1. Kernels bring their environment about."""
+    """Run the checks that a change can reach; 0 if all passed, else 1. Kernels need their environment."""
     start = time.monotonic()
     base = options.base or default_base()
     changed = changed_files(base)
@@ -62,13 +62,13 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def git(*arguments: str) -> str:
-    """What a git command prints; "" when it fails."""
+    """The output of a git command; "" if it fails."""
     done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def default_base() -> str:
-    """Where this branch left main; on main itself HEAD when something is not committed, else HEAD~."""
+    """The merge base with main; on main itself HEAD with uncommitted changes, else HEAD~."""
     head = git("rev-parse", "HEAD")
     for main in ("origin/main", "main"):
         base = git("merge-base", "HEAD", main)
@@ -78,7 +78,7 @@ def default_base() -> str:
 
 
 def changed_files(base: str) -> list[str]:
-    """The paths that differ from ``base`` in the working tree, with what git does not track and does not ignore."""
+    """The paths that differ from ``base`` in the working tree, with untracked files that are not ignored."""
     if not git("rev-parse", "--verify", f"{base}^{{commit}}"):
         raise SystemExit(f"there is no commit {base!r}; --base names the one to compare with")
     names = git("diff", "--name-only", "--no-renames", "-z", base).split("\0")
@@ -86,7 +86,7 @@ def changed_files(base: str) -> list[str]:
 
 
 def plan_of(changed: Iterable[str], seconds: float | None) -> tuple[dict[str, object], list[str]]:
-    """What the plugin ``ci.nearest`` needs to know, and the files of tests to collect, the nearest first."""
+    """The input of the plugin ``ci.nearest``, and the files of tests to collect, the nearest first."""
     changed = set(changed)
     files = git("ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
     graph = Graph(ROOT, {*files, *changed} - {""})
@@ -110,7 +110,7 @@ def plan_of(changed: Iterable[str], seconds: float | None) -> tuple[dict[str, ob
 
 
 def run_tests(plan: dict[str, object], tests: Sequence[str], folder: Path) -> bool:
-    """Run the tests: those of kernels where torch and triton are, all others in ``.venv``."""
+    """Run the tests: tests of kernels in the environment with torch and triton, all others in ``.venv``."""
     file = folder / "plan.json"
     file.write_text(json.dumps(plan))
     options = ["-p", "ci.nearest", "--nearest", str(file)]
@@ -149,7 +149,7 @@ def cases_of(family: str) -> str:
 
 
 def read_only(changed: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """What reads the code without running it, while the tests run."""
+    """Static checks, which run in parallel with the tests."""
     if not any(path.endswith((".py", ".toml", ".pyi")) for path in changed):
         return []
     return [
@@ -174,7 +174,7 @@ def further_lanes(changed: Sequence[str]) -> list[lanes.Lane]:
 
 
 class Background:
-    """A tool that runs while the tests do, and says at the end what it found."""
+    """A tool that runs in parallel with the tests, and reports at the end."""
 
     def __init__(self, folder: Path, name: str, command: Sequence[str]) -> None:
         self.name, self.output = name, folder / f"{name}.out"

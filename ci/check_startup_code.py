@@ -2,10 +2,10 @@
 
 usage: python ci/check_startup_code.py [NAME...]     (default: all; NAME is a table, such as code or program)
 
-A line of [[code]] is in that member of the wheel; the template of a [[namespace]] is the one in setuptools; the
-text that a row `holds` is in the member that its source names; a [[guest]] has that member; each of the `projects`
-of a [[program]] installs one of these; a [[namesake]] has that wheel. Wheels are read by ranges. Exits 1 for a row that
-does not fit, 3 for one whose wheel cannot be read.
+A line of [[code]] is in that member of the wheel; the template of a [[namespace]] is the one in setuptools; the text in
+`holds` of a row is in the member that its source names; a [[guest]] has that member; each of the `projects` of a
+[[program]] installs one of these; a [[namesake]] has that wheel. Wheels are read by ranges. Exits 1 for a wrong row, 3
+for one whose wheel cannot be read.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Wheel:
 
 
 def main() -> int:
-    """Read the wheels, and print what does not fit."""
+    """Read the wheels, and print wrong rows."""
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     wanted = sys.argv[1:] or [name for name, rows in table.items() if isinstance(rows, list)]
     wrong = unread = rows = 0
@@ -87,7 +87,7 @@ def main() -> int:
 
 
 def _named(name: str, rows: list[dict[str, Any]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """What to look at for the rows of a table: a label, the name of the wheel, and the row."""
+    """The wheels for the rows of a table: a label, the name of the wheel, and the row."""
     for row in rows:
         if name == "program":
             yield from ((project, wheel, row) for project, wheel in row["projects"].items())

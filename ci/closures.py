@@ -1,4 +1,4 @@
-"""Imports packages from a real install, and scores `verify PACKAGE --depth links` against what the linker found.
+"""Import packages from a real install, and score `verify PACKAGE --depth links` against the linker.
 
 usage: python ci/closures.py --measure [NAME...] [--scratch FOLDER]
            install and import for real; rewrites ci/closures.json
@@ -6,8 +6,8 @@ usage: python ci/closures.py --measure [NAME...] [--scratch FOLDER]
            score COMMAND; needs nothing installed
 
 NAME is a part of a package's name. --measure installs one package at a time with its whole closure (up to 8 GB) and
-deletes it again; it needs Linux on x86_64, uv, cc and nm. ci/real_import.py says what the import sees: a stub driver,
-no GPU, and no CUDA toolkit of the host, which would hide what the wheels do not bring.
+deletes it again; it needs Linux on x86_64, uv, cc and nm. ci/real_import.py describes the import's environment: a stub
+driver, no GPU, and no CUDA toolkit of the host, which would hide missing libraries.
 
 The versions are pinned when a package is first measured, so that --check asks about the same files. A package works
 when its modules import and each native file that the import opened is loaded. `host` is a regular expression, written
@@ -97,7 +97,7 @@ def measure(table: dict[str, Any], rows: list[Row], root: Path) -> None:
 
 
 def truth(row: Row, target: Path) -> Row:
-    """What a real install and import of one package showed."""
+    """The result of a real install and import of one package."""
     for key in ("works", "reason", "note"):
         row.pop(key, None)
     requirement, _, version = row["package"].partition("==")
@@ -110,7 +110,7 @@ def truth(row: Row, target: Path) -> Row:
     answer = loaded.answer
     after, mapped = answer["after_modules"], set(answer["mapped"])
     opened = real_import.own_files(loaded)
-    errors = [told["error"] for told in answer["modules"] if told["error"]]
+    errors = [module["error"] for module in answer["modules"] if module["error"]]
     broken = [path for path in opened if path not in mapped and after[path]]
     optional = re.compile(row.get("optional") or "(?!)")
     not_loaded = {path: error[:300] for path, error in after.items() if error and path not in mapped}

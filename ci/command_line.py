@@ -1,4 +1,4 @@
-"""The command line as its parsers declare it: what the reference, the manual page and the completions are made from."""
+"""The command line as its parsers declare it: the source of the reference, the manual page and the completions."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def one_parser(commands: Iterable[Command]) -> argparse.ArgumentParser:
     for command in commands:
         above, _, name = command.name.rpartition(" ")
         if above not in groups:
-            passing: Any = lambda made, **_: made  # noqa: E731  # add_parser calls it with what it is given
+            passing: Any = lambda made, **_: made  # noqa: E731  # add_parser passes its arguments on
             groups[above] = parsers[above].add_subparsers(
                 title="commands", metavar="COMMAND", prog=parsers[above].prog, parser_class=passing
             )

@@ -19,7 +19,7 @@ VAGUE = ("say", "let", "keep", "hold", "leave", "give")  # verbs that do not sho
 
 
 def faults(message: str) -> list[str]:
-    """What is wrong with the form of a message; git's own (``Merge ...``, ``fixup! ...``) may have any."""
+    """The faults of a message's form; git's own messages (``Merge ...``, ``fixup! ...``) have none."""
     lines = [line for line in message.splitlines() if not line.startswith("#")]
     subject = lines[0] if lines else ""
     if subject.startswith(("Merge ", "Revert ", "fixup! ", "squash! ")):

@@ -1,4 +1,4 @@
-"""The packages that the project's own tables, experiments and tests name: what measurements of noise are made on."""
+"""The packages named in the project's tables, experiments and tests, for measurements of noise."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _of_tables() -> Iterator[str]:
 
 
 def newest_of_any_machine(requirements: Sequence[str]) -> Iterator[WheelFacts]:
-    """A wheel of the latest release that fits each of these requirements, for whatever machine and Python."""
+    """A wheel of the latest release that fits each of these requirements, for any machine and Python."""
     with HttpClient(None) as client:
         index = SimpleIndex(client, configured_indexes(os.environ, Path.cwd()))
         for name in requirements:
@@ -107,7 +107,7 @@ def newest_wheels(
 
     Of a wheel of more than ``largest`` bytes, unless that is 0, depth quick is read.
 
-    Packages without such a wheel are omitted; one that is the same for all machines comes once.
+    Packages without such a wheel are omitted; a wheel for all machines comes once.
     """
     targets = [Target((3, 12), machine, DEFAULT_GLIBC) for machine in machines]
     seen, files = set(packages()), set[str]()

@@ -1,23 +1,23 @@
 """Everything that a developer or CI runs, from a fresh clone, with nothing but Python 3.11 and its venv module.
 
-    python3 ci/develop.py verify torch==2.11.0 --platform aarch64   # wheelproof verify, in its own environment
-    python3 ci/develop.py check                                     # half a minute: what your change can reach
+python3 ci/develop.py verify torch==2.11.0 --platform aarch64   # wheelproof verify, in its own environment
+    python3 ci/develop.py check                                     # half a minute: checks that your change can reach
     python3 ci/develop.py test                                      # lint, types, layers, wheel, tests: all of CI
-    python3 ci/develop.py test --install-system --strict            # with what it needs of the system, all of it
+    python3 ci/develop.py test --install-system --strict            # with system packages, all of it
     python3 ci/develop.py lint | unit | wheel | sdist | setup       # a part of it, as a normal user
     python3 ci/develop.py heavy [browser kernels matrix online shells slurm]
-    python3 ci/develop.py coverage | mutation                       # what the tests run, and what they notice
-    python3 ci/develop.py loaded                                    # what waits for something, on a busy machine
+    python3 ci/develop.py coverage | mutation                       # executed lines, and detected mutants
+    python3 ci/develop.py loaded                                    # tests that wait, on a busy machine
 
 A lane that lacks a program of the system is NOT RUN, with the line of apt-get that installs it; what ran decides. With
 ``--install-system``, as root, it is installed first, and with ``--strict`` a lane that did not run has failed: both are
 given by ``.ci/run``, and where the variable CI is true.
 
-The environment is ``.venv``. What goes into it is pinned by version and hash (``ci/constraints.txt``), so that no
-``extra-index-url`` or ``find-links`` in someone's pip.conf can change it. It is set up once, and again when the pins
-or pyproject.toml change. The kernels are tested in their own environment, ``.venv-kernels``, which holds torch
-and triton (``ci/kernels-requirements.txt``): there pip is left as it is configured, so that an index which offers CPU
-torch builds can spare you the CUDA libraries. Only the standard library is imported here.
+The environment is ``.venv``. Its packages are pinned by version and hash (``ci/constraints.txt``), so that no
+``extra-index-url`` or ``find-links`` in someone's pip.conf can change it. It is set up once, and again when the pins or
+pyproject.toml change. The kernels are tested in their own environment, ``.venv-kernels``, which has torch and triton
+(``ci/kernels-requirements.txt``): there pip is left as it is configured, so that an index which offers CPU torch builds
+can spare you the CUDA libraries. Only the standard library is imported here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
+sys.path.insert(0, str(ROOT))  # a script finds only modules in its own folder
 
 from ci.engine import docker_engine  # noqa: E402  # found by the line above
 from ci.lanes import (  # noqa: E402  # as above
@@ -75,17 +75,17 @@ TAKE_ARGUMENTS = ("check", "test", "heavy", "verify")
 EVERYTHING, RUN_ONLY, KERNELS = "constraints.txt", "constraints-run.txt", "kernels-requirements.txt"
 MUTATION = "constraints-mutation.txt"
 
-# What would send pip's work elsewhere, or Python's imports: none of it is meant for our environment.
+# Variables that redirect pip or imports, which are not meant for our environment.
 FOREIGN_IMPORTS = {"PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONPATH", "PYTHONHOME"}
 FOREIGN = FOREIGN_IMPORTS | {"PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_CONSTRAINT", "PIP_REQUIREMENT"}
 
 
 class SetUpError(Exception):
-    """The environment could not be made; the message says what to do."""
+    """The environment could not be made; the message names the fix."""
 
 
 def set_up(constraints: str, venv: Path = VENV, python: str = sys.executable) -> None:
-    """Make ``venv`` hold what ``constraints`` pins, and wheelproof itself, editable. Quick when it does already."""
+    """Install the pins of ``constraints`` and an editable wheelproof into ``venv``. Fast if it is up to date."""
     pins = ROOT / "ci" / constraints
     digest = hashlib.sha256(f"{ROOT} {python} {sys.version}".encode())
     for path in (pins, ROOT / "pyproject.toml", ROOT / "tools/wheelproof/__init__.py"):  # the last has the version
@@ -121,7 +121,7 @@ def _compile() -> None:
 
 
 def set_up_kernels() -> None:
-    """Make ``.venv-kernels`` hold torch, triton and pytest.
+    """Install torch, triton and pytest into ``.venv-kernels``.
 
     Nothing is made where WHEELPROOF_KERNELS_PYTHON names a Python that has them.
     """
@@ -154,7 +154,7 @@ def _call(command: Sequence[str], hint: str) -> None:
 
 
 def check(arguments: Sequence[str]) -> int:
-    """Run what a change can reach: see ``ci/check.py``, whose syntax an older Python could not even read."""
+    """Run the checks that a change can reach: see ``ci/check.py``, whose syntax an older Python could not even read."""
     from ci import check as of_change
 
     options = of_change.parse(arguments)
@@ -171,7 +171,7 @@ def _pip_install(
 ) -> None:
     options = ["--progress-bar=off", "--disable-pip-version-check", "--no-input"]
     command = [str(venv / "bin/python"), "-m", "pip", "install", *options, *arguments]
-    environment = _without(foreign) | {"TMPDIR": str(venv)}  # what it unpacks there counts in the size that is shown
+    environment = _without(foreign) | {"TMPDIR": str(venv)}  # unpacked files there count in the reported size
     if run_pip(command, environment, ROOT, packages=packages, into=venv):
         raise SetUpError(f"`{' '.join(command)}` failed ({hint})")
 
@@ -191,7 +191,7 @@ def verify(arguments: Sequence[str]) -> int:
 
 def main() -> int:
     """Run the command that was requested; 1 when a lane fails, 3 when the environment cannot be made."""
-    if sys.version_info < (3, 11):  # noqa: UP036  # the one file that meets an older Python before pip could refuse it
+    if sys.version_info < (3, 11):  # noqa: UP036  # this file may run on an older Python, before pip could refuse it
         print(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}", file=sys.stderr)
         return 3
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -219,10 +219,10 @@ def _not_set_up(error: SetUpError) -> int:
 
 
 def run(command: str) -> int:
-    """Set up what the lanes of a command need, and run them. Raises SetUpError."""
+    """Set up the environments for the lanes of a command, and run them. Raises SetUpError."""
     set_up(EVERYTHING)
     if command == "mutation":
-        set_up(MUTATION)  # the same versions, and what it takes besides
+        set_up(MUTATION)  # the same versions, and the additional packages
     if command == "loaded":
         set_up_kernels()
         with docker_engine():
@@ -231,7 +231,7 @@ def run(command: str) -> int:
 
 
 def run_everything(command: str, arguments: Sequence[str]) -> int:
-    """Run all lanes (``test``), or heavy ones, with what they need of the system."""
+    """Run all lanes (``test``), or heavy ones, with their system packages."""
     in_ci = os.environ.get("CI", "").lower() in {"1", "true"}
     parser = argparse.ArgumentParser(prog=f"ci/develop.py {command}")
     if command == "heavy":
@@ -255,8 +255,8 @@ def run_everything(command: str, arguments: Sequence[str]) -> int:
     except SetUpError as error:
         return _not_set_up(error)
     lanes_of = test_lanes if command == "test" else partial(heavy_lanes, names)
-    with docker_engine() as obstacle:
-        lanes = lanes_of(obstacle, strict=options.strict)
+    with docker_engine() as blocker:
+        lanes = lanes_of(blocker, strict=options.strict)
         return run_lanes([*reader_lanes(faulty), *lanes], strict=options.strict)
 
 

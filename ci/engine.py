@@ -1,11 +1,10 @@
-"""A Docker engine for the tests: the one that answers, else one that is started, and stopped again at the end.
+"""A Docker engine for the tests: a running one, else a new one, which is stopped at the end.
 
     with docker_engine() as obstacle:      # "" when an engine answers, else why none does
         ...
 
-Only root can start one, and what a service manager would do first is left to it: nothing is installed here. The engine
-gets no network (no bridge, no rules of iptables), since our containers have none; so it also starts where
-those are forbidden. Only the standard library is imported here.
+Only root can start one, and nothing is installed here. The engine gets no network (no bridge, no rules of iptables),
+since our containers have none; so it also starts if those are forbidden. Only the standard library is imported here.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-PATIENCE = 120.0  # seconds for an engine to answer, and to stop; the machine may be busy
+TIMEOUT = 120.0  # seconds for an engine to answer, and to stop; the machine may be busy
 BINFMT = Path("/proc/sys/fs/binfmt_misc")
 LAST_LINES = 3
 
@@ -47,7 +46,7 @@ def answers() -> bool:
     """True when an engine answers where DOCKER_HOST says, or at the usual place."""
     ask = ["docker", "version", "--format", "{{.Server.Version}}"]
     try:
-        return subprocess.run(ask, capture_output=True, check=False, timeout=PATIENCE).returncode == 0
+        return subprocess.run(ask, capture_output=True, check=False, timeout=TIMEOUT).returncode == 0
     except (OSError, subprocess.TimeoutExpired):
         return False
 
@@ -61,7 +60,7 @@ def _started(command: Sequence[str], log: IO[bytes]) -> Iterator[subprocess.Pope
     finally:
         engine.terminate()  # it ends its containers, and containerd
         try:
-            engine.wait(PATIENCE)
+            engine.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             engine.kill()
             engine.wait()
@@ -69,7 +68,7 @@ def _started(command: Sequence[str], log: IO[bytes]) -> Iterator[subprocess.Pope
 
 def _awaited(engine: subprocess.Popen[bytes], log: IO[bytes]) -> str:
     """Wait until the engine answers; why it does not, "" when it does."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while time.monotonic() < end:
         if answers():
             return ""
@@ -77,8 +76,8 @@ def _awaited(engine: subprocess.Popen[bytes], log: IO[bytes]) -> str:
             break
         time.sleep(0.2)
     log.seek(0)
-    said = log.read().decode(errors="replace").strip().splitlines()[-LAST_LINES:]
-    return f"dockerd does not start: {' '.join(said)}"
+    lines = log.read().decode(errors="replace").strip().splitlines()[-LAST_LINES:]
+    return f"dockerd does not start: {' '.join(lines)}"
 
 
 def register_emulation() -> str:

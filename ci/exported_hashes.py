@@ -1,8 +1,8 @@
 """The hashes of the names that a library in a wheel exports, without its symbol table of megabytes.
 
-The section headers at the end of the file say where .gnu.hash is; a linker puts it in front, patchelf behind. So a
-short tail and a short head do for most libraries; where the headers are copies of bytes that no tail reaches, the
-member is streamed once.
+The section headers at the end of the file have the place of .gnu.hash; a linker puts it at the start, patchelf at the
+end. So a short tail and head suffice for most libraries; if the headers refer to bytes outside of the tail, the member
+is streamed once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from wheel_checks.formats.zip.member_data import DEFLATED, inflate, inflate_stre
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
 
-LARGEST_HASH_TABLE = 16 * 1024 * 1024  # bytes of .gnu.hash; that of the largest library known has 1 MB
+LARGEST_HASH_TABLE = 16 * 1024 * 1024  # bytes of .gnu.hash; 1 MB in the largest known library
 _WHOLE = 256 * 1024  # compressed bytes up to which a member is read whole
 _WHOLE_INFLATED = 16 * 1024 * 1024
 _HEAD = 8 * 1024  # compressed bytes
@@ -39,7 +39,7 @@ _TABLE = struct.Struct("<4I")  # the head of .gnu.hash
 def read_exported_hashes(
     source: ByteSource, archive: Archive, member: Member, *, stream: int = 0
 ) -> frozenset[int] | Unavailable:
-    """The GNU hashes, lowest bits cleared, of what the library exports.
+    """The GNU hashes, lowest bits cleared, of the library's exports.
 
     A member of at most ``stream`` compressed bytes is streamed where its head and tail do not say. Raises SourceError.
     """
@@ -128,8 +128,8 @@ def _hashes(view: ElfBytes) -> frozenset[int]:
 def exported_hashes(section: bytes, bits: int) -> tuple[int, ...]:
     """The hashes of all names that a little-endian library of this class defines, from its section .gnu.hash.
 
-    The lowest bit of each is cleared: there the table marks the end of a chain. Raises FormatError where the table is
-    not what its head says; each hash must belong to the bucket that leads to it, so other bytes are not taken for one.
+    The lowest bit of each is cleared: it marks the end of a chain. Raises FormatError if the table contradicts its
+    header; each hash must belong to its bucket, which excludes other bytes.
     """
     if len(section) < _TABLE.size:
         raise FormatError(f".gnu.hash has {len(section)} bytes", expected=f"at least {_TABLE.size}, its head")

@@ -5,9 +5,9 @@
     python ci/foreign_kernels.py --wheels foreign-wheels --device interpret --python .venv-kernels/bin/python
 
 The wheels are unpacked into a temporary folder, so that nothing is installed and no network is needed; the interpreter
-needs torch and triton alone. For each file the report has its lines, what its cases, timed runs and compilations came
-to, and how many of the automatic mutants its cases catch. Exit code 1 when a kernel is not right, 3 when something
-could not be checked.
+needs torch and triton alone. For each file the report has its lines, the results of its cases, timed runs and
+compilations, and the number of automatic mutants that its cases catch. Exit code 1 when a kernel is not right, 3 when
+something could not be checked.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def summary(files: Sequence[Path], documents: dict[str, Record]) -> Iterator[Rec
 
 
 def _error(file: Path, documents: Iterable[Record]) -> str:
-    """What is wrong with the file itself."""
+    """The fault of the file itself."""
     probes = [probe for document in documents for probe in document["probes"]]
     return next((p["message"] for p in probes if p["name"] == f"kernels {file}" and p["outcome"] == "error"), "")
 
@@ -105,8 +105,8 @@ def table(rows: Iterable[Record]) -> Iterator[str]:
         yield f"{row['file']}, {row['lines']} lines{': ' if row['error'] else ''}{row['error']}"
         for kernel, runs in row["kernels"].items():
             for run, outcomes in runs.items():
-                said = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())) or "nothing"
-                yield f"  {kernel:26} {run:14} {said}{_score(outcomes)}"
+                counted = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())) or "nothing"
+                yield f"  {kernel:26} {run:14} {counted}{_score(outcomes)}"
 
 
 def _score(outcomes: dict[str, int]) -> str:

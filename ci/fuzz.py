@@ -1,4 +1,4 @@
-"""Feeds the readers of bytes with what a coverage-guided fuzzer invents: no crash, no hang, bounded memory.
+"""Run the readers of bytes under a coverage-guided fuzzer: no crash, no hang, bounded memory.
 
 usage: python ci/fuzz.py [--seconds N] [READER ...]     (atheris must be installed; it is not one of our dependencies)
 

@@ -12,8 +12,8 @@ the guard it must lose something: else it is no way. Under an installed guard it
     SILENT    something is lost, and nothing says so
 
 `builds` are documented commands that must work under the guard, and `open` are ways that cannot be closed: they lose
-something, and the next `wheelproof pins guard --check` must find that. What is lost is asked of the files and of an
-import of torch, never of the guard. Exit code 1 when a way is SILENT, no way at all, or a build does not work.
+something, and the next `wheelproof pins guard --check` must find that. The loss is checked by the files and an import
+of torch, never by the guard. Exit code 1 when a way is SILENT, no way at all, or a build does not work.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Prepare = Callable[[GuardedWorld], object]
 
 @dataclass(frozen=True)
 class Way:
-    """A command that loses something; ``shows`` is what one prints that hides torch only while it runs."""
+    """A command that loses something; ``shows`` is the output of a command that hides torch only while it runs."""
 
     name: str
     command: str
@@ -48,7 +48,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Build:
-    """A command that must succeed under the guard; ``gives`` says whether what it should make is there."""
+    """A command that must succeed under the guard; ``gives`` checks its result."""
 
     name: str
     command: str
@@ -454,7 +454,7 @@ def try_build(build: Build, folder: Path, index: Index) -> dict[str, str]:
 
 
 def try_open(way: Way, folder: Path, index: Index) -> dict[str, str]:
-    """Take a way that cannot be closed, and ask the check what it sees before and after."""
+    """Run a command that cannot be prevented, with the check's results before and after."""
     world = GuardedWorld.create(folder / "open", index)
     way.prepare(world)
     world.install_guard("--quiet")
@@ -471,7 +471,7 @@ def try_open(way: Way, folder: Path, index: Index) -> dict[str, str]:
 def run(
     kinds: Sequence[str], folder: Path, chosen: Callable[[Sequence[str]], Iterable[str]]
 ) -> dict[str, dict[str, str]]:
-    """Try what was chosen, and print a line for each."""
+    """Run the chosen commands, and print a line for each."""
     index = Index.create(folder / "index")
     work: dict[str, Callable[[Path], dict[str, str]]] = {}
     if "ways" in kinds:

@@ -1,4 +1,4 @@
-"""Attack every rule with every hostile text, and count what became of it.
+"""Attack every rule with every hostile text, and count the results.
 
 ``python ci/hostile_rules.py [RULE-PREFIX] [MOST]``: the rules, and the most attacks on a case.
 

@@ -6,7 +6,7 @@ TARGET is the site-packages of the environment that runs it.
 
 FIRST is imported before MODULES (torch, for an extension of it). Each native file of DISTRIBUTION is opened by dlopen
 in a fork, once after FIRST and once after MODULES, so that one file cannot help or break the next. The answer is one
-JSON object on the last line of standard output. Standard library only: any Python from 3.10 on runs it.
+JSON object on the last line of standard output. Standard library only, for Python 3.10 and later.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SECONDS = 60  # for the dlopen of one file
 
 
 def main() -> None:
-    """Import, open, and print what happened."""
+    """Import, open, and print the result."""
     target, distribution, first, modules = sys.argv[1:5]
     tried: list[str] = []
     sys.addaudithook(lambda event, arguments: _note(event, arguments, tried))
@@ -58,13 +58,13 @@ def _imported(name: str) -> dict[str, str]:
         imported = importlib.import_module(module)
         if function:
             getattr(imported, function)()
-    except BaseException as error:  # noqa: BLE001 - whatever an import raises is the answer
+    except BaseException as error:  # noqa: BLE001 - any exception of an import is the answer
         return {"module": name, "error": f"{type(error).__name__}: {_chain(error)}"[:4000]}
     return {"module": name, "error": ""}
 
 
 def _chain(error: BaseException) -> str:
-    """The messages of an exception and of those that it came from."""
+    """The messages of an exception and its causes."""
     seen: list[str] = []
     step: BaseException | None = error
     while step is not None and len(seen) < 6:
@@ -113,7 +113,7 @@ def _opened(path: str) -> str:
 
 
 def _mapped(target: str) -> list[str]:
-    """The native files of the process: those of the target by their path in it, others in full."""
+    """The native files of the process: with relative paths in the target, others in full."""
     maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
     paths = {line.split(maxsplit=5)[-1] for line in maps if " /" in line}
     return sorted(

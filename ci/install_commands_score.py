@@ -1,10 +1,9 @@
 """Print recall and precision of the install commands that `pins check` finds in files of real repositories.
 
-tests/data/install-commands/labels.json holds the lines of these files that matter: each command that installs, what is
-near it in words and installs nothing, and what either needs (variables, fences, keys of YAML); all other lines are
-empty, so that line numbers are those of the repository at the commit that is named. Each command was labelled by hand:
-its line, and the projects that it names. A command counts as found when there is one at its line with these names.
-Exits 1 below 98 % of either.
+tests/data/install-commands/labels.json has the relevant lines of these files: each install command, similar lines that
+install nothing, and their context (variables, fences, keys of YAML); all other lines are empty, so that line numbers
+match the repository at the named commit. Each command was labelled by hand: its line, and the projects that it names. A
+command counts as found if one is reported at its line with these names. Exits 1 below 98 % of either.
 """
 
 from __future__ import annotations
@@ -40,7 +39,9 @@ def found_in(entry: dict[str, Any]) -> list[tuple[int, tuple[str, ...]]]:
 
 
 def score(entries: list[dict[str, Any]], *, torch: bool = False) -> tuple[int, int, int, list[str]]:
-    """How many are right, labelled and found, and what is wrong; with ``torch`` of the commands that name torch."""
+    """The numbers of right, labelled and found commands, and the errors; with ``torch`` only for commands that name
+    torch.
+    """
     right = labelled = found = 0
     wrong: list[str] = []
     for entry in entries:

@@ -3,16 +3,16 @@
 usage: python ci/kernel_faults.py [--level quick,full,deep] [--root DIR] [--seed N] [--state FILE] [--seconds 500]
                                   [--faults FILE] [--compile-only sm_90]
 
-Copies ``kernels_smoke`` from DIR (this repository's when it is not given; another checkout shows what that one caught),
-changes at most one line of each kernel, and runs the suite on the copy; then again with the next faults of kernels that
-have several. The faults are those of ``ci/kernel_faults.toml``, or of another FILE of that form: authors who had not
-seen the cases wrote ``ci/kernel_faults_blind.toml``, ``ci/kernel_faults_held_back.toml``,
-``ci/kernel_faults_second_blind.toml`` and ``ci/kernel_faults_2026.toml``. Their scores are in
-docs/benchmarks/smoke.md; once a list has led to a case, its score measures no more how much the suite finds.
+Copies ``kernels_smoke`` from DIR (this repository's when it is not given; another checkout for comparison), changes at
+most one line of each kernel, and runs the suite on the copy; then again with the next faults of kernels that have
+several. The faults are those of ``ci/kernel_faults.toml``, or of another FILE of that form: authors who had not seen
+the cases wrote ``ci/kernel_faults_blind.toml``, ``ci/kernel_faults_held_back.toml``,
+``ci/kernel_faults_second_blind.toml`` and ``ci/kernel_faults_2026.toml``. Their scores are in docs/benchmarks/smoke.md;
+once a list has led to a case, its score measures no more how much the suite finds.
 
 A fault is caught when a case or a timed run of its kernel is wrong, crashes or hangs. One that does not compile, or is
 refused at its launch, is "refused" and shows nothing: it must be mended. With ``--state FILE`` a run goes on where the
-last one ended, and begins no round of faults that may take longer than what is left of ``--seconds``.
+last one ended, and begins no round of faults that may take longer than the rest of ``--seconds``.
 
 ``--compile-only sm_90`` compiles the faults for that GPU and runs nothing: it needs no GPU.
 
@@ -62,7 +62,7 @@ class Fault:
 
     @property
     def name(self) -> str:
-        """What it is in a report."""
+        """Its name in a report."""
         return f"{self.kernel}: {self.what}"
 
     @property
@@ -102,7 +102,7 @@ def main() -> int:
         print(f"{left} rounds are left: repeat this command")
         return 3
     wanted = "compiled" if options.compile_only else "caught"
-    return 0 if all(said.startswith(wanted) for level in levels for said in found[level].values()) else 1
+    return 0 if all(result.startswith(wanted) for level in levels for result in found[level].values()) else 1
 
 
 def _exists(path: Path | None) -> bool:
@@ -129,24 +129,24 @@ def rounds(faults: Sequence[Fault]) -> list[list[Fault]]:
 
 
 def try_round(options: argparse.Namespace, faults: Sequence[Fault], level: str) -> dict[str, str]:
-    """What became of each of these faults, by name: caught, refused or missed, and by what."""
+    """The result of each fault, by name: caught, refused or missed, and by what."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         seed_faults(options.root / "kernels_smoke", Path(folder), faults)
         report = run(Path(folder), level, options.seed, options.compile_only)
-    said = f"{report['verdict'].upper()} in {time.monotonic() - start:.1f} s"
-    print(f"{len(faults)} faults at level {level}: the suite said {said}: {report['message']}", flush=True)
+    result = f"{report['verdict'].upper()} in {time.monotonic() - start:.1f} s"
+    print(f"{len(faults)} faults at level {level}: the suite said {result}: {report['message']}", flush=True)
     judge = compiled if options.compile_only else result_of
     found = {fault.name: judge(report, fault) for fault in faults}
-    for name, said in found.items():
-        print(f"  {said.partition(':')[0]:8} {name}: {said.partition(': ')[2]}".rstrip(": "), flush=True)
+    for name, result in found.items():
+        print(f"  {result.partition(':')[0]:8} {name}: {result.partition(': ')[2]}".rstrip(": "), flush=True)
     for other in healthy_but_bad(report, faults):
         print(f"  unexpected: {other}", flush=True)
     return found
 
 
 def seed_faults(package: Path, folder: Path, faults: Sequence[Fault]) -> None:
-    """Copy ``package`` into ``folder`` and change it. Raises SystemExit when a text does not stand there once."""
+    """Copy ``package`` into ``folder`` and change it. Raises SystemExit unless a text occurs exactly once."""
     shutil.copytree(package, folder / "kernels_smoke", ignore=shutil.ignore_patterns("__pycache__"))
     for fault in faults:
         path = folder / "kernels_smoke" / fault.file
@@ -174,12 +174,12 @@ def result_of(report: Mapping[str, Any], fault: Fault) -> str:
     for record in records(report):
         if record["kernel"] != fault.kernel:
             continue
-        said = f"{record['case']}: {record['message']}"[:160]
+        result = f"{record['case']}: {record['message']}"[:160]
         words = str((record.get("evidence") or {}).get("last words", ""))
         if record["outcome"] == "refused" or (record["outcome"] == "crash" and COMPILER.search(words)):
-            refused = refused or said
+            refused = refused or result
         elif record["outcome"] in SHOWS:
-            return f"caught: {said}"
+            return f"caught: {result}"
     return f"refused: {refused}" if refused else "missed"
 
 
@@ -190,13 +190,13 @@ def compiled(report: Mapping[str, Any], fault: Fault) -> str:
         if record["outcome"] not in {"pass", "skip"} and any(
             each.get("fault") == "refused" for each in record.get("faults") or [{"fault": "refused"}]
         ):
-            said = [each["message"] for each in record.get("faults") or []] or [record.get("message", "")]
-            return f"refused: {'; '.join(said)}"[:300]
+            result = [each["message"] for each in record.get("faults") or []] or [record.get("message", "")]
+            return f"refused: {'; '.join(result)}"[:300]
     return "compiled" if own else "refused: nothing was compiled"
 
 
 def healthy_but_bad(report: Mapping[str, Any], faults: Sequence[Fault]) -> Iterator[str]:
-    """What is bad of kernels that nothing was changed in."""
+    """Failures of unchanged kernels."""
     changed = {name for fault in faults for name in (fault.kernel, *fault.also)}
     for record in records(report):
         if record["outcome"] in {*SHOWS, "refused"} and record["kernel"] not in changed:
@@ -214,10 +214,10 @@ def summary(faults: Sequence[Fault], levels: Sequence[str], found: Mapping[str, 
     for level in levels:
         of_level = found.get(level, {})
         counts = Counter(of_level[name].partition(":")[0] for name in names if name in of_level)
-        said = ", ".join(
+        result = ", ".join(
             f"{counts[word]} {word}" for word in ("caught", "compiled", "refused", "missed") if counts[word]
         )
-        yield f"level {level}: of {len(names)} faults {said or 'none was tried'}"
+        yield f"level {level}: of {len(names)} faults {result or 'none was tried'}"
         for name in names:
             if of_level.get(name, "caught").partition(":")[0] not in {"caught", "compiled"}:
                 yield f"  {of_level[name].partition(':')[0]:8} {name}"

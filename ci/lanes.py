@@ -1,4 +1,4 @@
-"""What a developer and CI run, lane by lane, once the environment is there. Only the standard library is imported."""
+"""Run the lanes of a developer and of CI in an existing environment. Only the standard library is imported."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ _TEST = re.compile(r"^ *def test_", re.MULTILINE)
 
 @dataclass(frozen=True)
 class NotRun:
-    """What a lane gives that this host does not have: not failed, and not passed either."""
+    """The result of a lane that this host cannot run: neither failed nor passed."""
 
     reason: str
 
 
-# Where tools of the environment write, None for where this process does.
+# The output of tools of the environment, None for this process's own.
 _output: ContextVar[IO[bytes] | None] = ContextVar("output", default=None)
 Lane = tuple[str, "Callable[[], bool | NotRun]"]  # quoted for the Python that main() refuses
 
 
 def lint_lanes() -> list[Lane]:
-    """What reads the code without running it."""
+    """Static checks."""
     return [
         ("ruff check", lambda: tool("ruff", "check", ".")),
         ("ruff format", lambda: tool("ruff", "format", "--check", ".")),
@@ -76,7 +76,7 @@ def lint_lanes() -> list[Lane]:
 
 
 def check_schemas() -> bool:
-    """Hold what GitHub reads to its schemas, of which check-jsonschema has copies."""
+    """Check the files for GitHub against its schemas, which check-jsonschema has."""
     github, forms = ROOT / ".github", ROOT / ".github/ISSUE_TEMPLATE"
     files = {
         "github-workflows": sorted((github / "workflows").glob("*.yml")),
@@ -93,7 +93,7 @@ READY = {
     "github-workflows": ROOT / "docs/adopting/github.yml",
     "gitlab-ci": ROOT / "docs/adopting/gitlab.yml",
 }
-# What check-jsonschema's own hooks add
+# Options added by check-jsonschema's own hooks
 _OF_HOOKS = {"gitlab-ci": ("--data-transform", "gitlab-ci", "--regex-variant", "nonunicode")}
 
 
@@ -119,7 +119,7 @@ def wheel_lanes() -> list[Lane]:
 
 
 def plan(command: str, names: Sequence[str], *, strict: bool) -> str:
-    """What ``test`` or ``heavy`` will run, how long that takes by its counts, and what it cannot run."""
+    """The plan of ``test`` or ``heavy``: lanes, their expected duration, and lanes that cannot run."""
     tests = _test_functions("tests") if command == "test" else 0
     kernels = _test_functions("tests/kernels", own=True) if "kernels" in names else 0
     mutated = len(kernels_of_today()) if command == "test" else len(_kernels())
@@ -142,10 +142,10 @@ def _test_functions(folder: str, *, own: bool = False) -> int:
     return sum(len(_TEST.findall(path.read_text(encoding="utf-8"))) for path in paths)
 
 
-def test_lanes(engine_obstacle: str, *, strict: bool) -> list[Lane]:
-    """All lanes; the tests come last, so that their summary is what one sees."""
+def test_lanes(engine_blocker: str, *, strict: bool) -> list[Lane]:
+    """All lanes; the tests come last, so that their summary is visible."""
     options = [*(["--color=yes"] if colored() else []), *(["--strict-lanes"] if strict else [])]
-    matrix = [(name, Meanwhile(lane)) for name, lane in matrix_lanes(engine_obstacle)]  # tests need its image
+    matrix = [(name, Meanwhile(lane)) for name, lane in matrix_lanes(engine_blocker)]  # tests need its image
     return [
         *lint_lanes(),
         *wheel_lanes(),
@@ -160,12 +160,12 @@ def unit_lanes() -> list[Lane]:
     return [("unit tests", lambda: tool("pytest", "-n", "auto", "-m", UNIT))]
 
 
-def heavy_lanes(names: Sequence[str], engine_obstacle: str, *, strict: bool) -> list[Lane]:
+def heavy_lanes(names: Sequence[str], engine_blocker: str, *, strict: bool) -> list[Lane]:
     """The lanes of ``HEAVY`` that ``names`` lists."""
     lanes: list[Lane] = []
     options = ["--strict-lanes"] if strict else []
     for name in names:
-        lanes += kernel_lanes() if name == "kernels" else matrix_lanes(engine_obstacle) if name == "matrix" else []
+        lanes += kernel_lanes() if name == "kernels" else matrix_lanes(engine_blocker) if name == "matrix" else []
         lanes.append((f"tests of {name}", partial(tool, "pytest", *AT_ONCE, *options, "-m", HEAVY[name])))
     return lanes
 
@@ -176,7 +176,7 @@ def coverage_lanes() -> list[Lane]:
 
 
 def measure() -> bool:
-    """Run the unit tests under coverage.py, and bring together what each process counted."""
+    """Run the unit tests under coverage.py, and combine the counts of all processes."""
     shutil.rmtree(ROOT / "build/coverage", ignore_errors=True)
     (ROOT / "build/coverage").mkdir(parents=True)
     passed = tool("coverage", "run", "-m", "pytest", "-q", "-n", "auto", "-m", UNIT)
@@ -189,7 +189,7 @@ def mutation_lanes() -> list[Lane]:
 
 
 def sdist_lanes() -> list[Lane]:
-    """The source distribution: the unit tests run in what it unpacks to, so that it contains all that they need."""
+    """The source distribution: the unit tests run in the unpacked archive, to show that it is complete."""
     return [("sdist", build_sdist), ("unit tests of the sdist", check_sdist)]
 
 
@@ -242,7 +242,7 @@ def faulty_python() -> str:
 
 
 def reader_lanes(faulty: str) -> list[Lane]:
-    """The tests of what reads text with regular expressions, on a faulty Python, "" if this host has none."""
+    """The tests of readers with regular expressions, on the Python ``faulty`` ("" if missing)."""
     command = [str(FAULTY_VENV / "bin/python"), "-m", "pytest", "-q", "-n", "auto", "-m", UNIT, *READERS]
     run = partial(subprocess.run, command, cwd=ROOT, check=False)
     return [("readers, faulty Python", lambda: run().returncode == 0)] if faulty else []
@@ -251,8 +251,8 @@ def reader_lanes(faulty: str) -> list[Lane]:
 def kernel_lanes(*mutated: str) -> list[Lane]:
     """Every kernel, and the mutants of those ``mutated``, of all if none is named: on the GPU, else in the interpreter.
 
-    With the same inputs each time, so that a push is judged by what it changes and not by what chance draws; with those
-    of KERNELS_SMOKE_SEED when it is set, as it is in CI once a week. The suite itself draws new ones in every run.
+    With the same inputs each time, so that a push is judged by its change and not by chance; or with
+    KERNELS_SMOKE_SEED, as in CI once a week. The suite itself draws new ones in every run.
     """
     color = ["--color=yes"] if colored() else []
     # The tests of the suite run with all others: they need neither torch nor triton, and the conftest.py of all.
@@ -263,7 +263,7 @@ def kernel_lanes(*mutated: str) -> list[Lane]:
 def kernels_of_today() -> list[str]:
     """A seventh of the kernels, another one each day: all mutants take six minutes on two processors.
 
-    The job that runs the lane "kernels" alone runs all of them, and `develop.py check` those of a changed family.
+    The job that runs the lane "kernels" alone runs all of them, and `develop.py check` the kernels of a changed family.
     """
     return _kernels()[int(time.time() / (24 * 3600)) % 7 :: 7]
 
@@ -293,14 +293,14 @@ def kernels_seed() -> str:
     return os.environ.get("KERNELS_SMOKE_SEED") or "1"
 
 
-def matrix_lanes(engine_obstacle: str) -> list[Lane]:
-    """Three cells of ci/matrix.toml for real, in containers, those of the other architecture emulated."""
-    return [("matrix", lambda: run_matrix(engine_obstacle))]
+def matrix_lanes(engine_blocker: str) -> list[Lane]:
+    """Three cells of ci/matrix.toml for real, in containers, with emulation for the other architecture."""
+    return [("matrix", lambda: run_matrix(engine_blocker))]
 
 
-def run_matrix(engine_obstacle: str) -> bool | NotRun:
-    """Test the cells end to end. What is installed and found is kept in the user's cache folder."""
-    if why := reason("matrix") or engine_obstacle or register_emulation():
+def run_matrix(engine_blocker: str) -> bool | NotRun:
+    """Test the cells end to end. Installs and results are kept in the user's cache folder."""
+    if why := reason("matrix") or engine_blocker or register_emulation():
         return NotRun(why)
     if not index_answers():
         return NotRun("the package index does not answer")
@@ -319,7 +319,7 @@ def index_answers() -> bool:
 
 
 def kernels_python() -> str:
-    """The Python that has torch and triton: what WHEELPROOF_KERNELS_PYTHON names, else that of ``.venv-kernels``."""
+    """The Python that has torch and triton: WHEELPROOF_KERNELS_PYTHON, else that of ``.venv-kernels``."""
     return os.environ.get("WHEELPROOF_KERNELS_PYTHON") or str(KERNELS_VENV / "bin/python")
 
 
@@ -352,10 +352,10 @@ def tool(name: str, *arguments: str) -> bool:
 
 
 class Meanwhile:
-    """A lane that begins now, next to those before it; what it prints is shown where it is called."""
+    """A lane that starts now in parallel; its output is shown when it is called."""
 
     def __init__(self, lane: Callable[[], bool | NotRun]) -> None:
-        self._lane, self._output = lane, tempfile.TemporaryFile()  # noqa: SIM115  # closed where it is shown
+        self._lane, self._output = lane, tempfile.TemporaryFile()  # noqa: SIM115  # closed when shown
         self._verdict: bool | NotRun = False
         self.seconds = 0.0
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -380,7 +380,7 @@ class Meanwhile:
 
 
 def run_lanes(lanes: Sequence[Lane], *, strict: bool = False) -> int:
-    """Run every lane, whatever the others gave, and sum up: 0 when all that ran passed, else 1.
+    """Run every lane, also after failures, and sum up: 0 when all that ran passed, else 1.
 
     In a ``strict`` run a lane that did not run has failed.
     """

@@ -3,7 +3,7 @@
 
     python ci/make_test_locks.py
 
-Addresses of indexes become https://index.example/simple, those of files https://files.example/.
+Addresses of indexes become https://index.example/simple, addresses of files https://files.example/.
 """
 
 from __future__ import annotations

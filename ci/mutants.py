@@ -1,8 +1,8 @@
-"""What wheelproof, pip and uv say of wheels with one thing changed: ``python ci/mutants.py [--count 2000]``.
+"""Compare wheelproof, pip and uv on wheels with one change: ``python ci/mutants.py [--count 2000]``.
 
 Nothing that pip or uv refuses, or that they unpack differently, may pass ``verify --depth full``. Prints a table by
-kind and exits with 1 where a wheel passed that should not have. The wheels are those of ``tests/support/mutants``.
-wheelproof runs in the process of the experiment, by the function that the command calls.
+kind and exits with 1 if a wheel passed that should not have. The wheels come from ``tests/support/mutants``. wheelproof
+runs in the process of the experiment, by the function that the command calls.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ INSTALLERS = ("pip, file", "pip, index", "uv, file", "uv, streamed")
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What installers say, "" where they accept the wheel, and whether those that do write different files."""
+    """The installers' errors, "" if they accept the wheel, and whether they write different files."""
 
     says: dict[str, str]
     differ: bool
@@ -41,7 +41,7 @@ class Verdicts:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One wheel: what wheelproof says ("pass", or the rules), and the installers."""
+    """One wheel: the verdicts of wheelproof ("pass", or the rules) and of the installers."""
 
     kind: str
     what: str
@@ -56,7 +56,7 @@ class Row:
 
 
 def judge(target: str, depth: str) -> str:
-    """What ``wheelproof verify`` says: "pass", or the ids of rules with errors, or "undecided"."""
+    """The verdict of ``wheelproof verify``: "pass", or the ids of rules with errors, or "undecided"."""
     from wheelproof.cli.main import main
 
     output = io.StringIO()
@@ -74,7 +74,7 @@ def judge(target: str, depth: str) -> str:
 
 
 def examine(mutant: Mutant, installers: Installers, folder: Path, known: Verdicts | None) -> Row:
-    """All verdicts on one wheel; those of installers may be ``known`` from an earlier run."""
+    """All verdicts on one wheel; installers' verdicts may be ``known`` from an earlier run."""
     path = folder / digest(mutant) / mutant.file_name
     path.parent.mkdir()
     path.write_bytes(mutant.data)
@@ -87,7 +87,7 @@ def examine(mutant: Mutant, installers: Installers, folder: Path, known: Verdict
 
 
 def ask(installers: Installers, path: Path, index: str, requirement: str) -> Verdicts:
-    """What pip and uv make of a file, and of the same file on an index."""
+    """The verdicts of pip and uv on a file, and on the same file on an index."""
     found: dict[str, Installed] = {"pip, file": installers.pip(path), "uv, file": installers.uv(path)}
     if requirement:
         found["pip, index"] = installers.pip_from(index, requirement)
@@ -98,7 +98,7 @@ def ask(installers: Installers, path: Path, index: str, requirement: str) -> Ver
 
 
 def digest(mutant: Mutant) -> str:
-    """What names a wheel in the file of verdicts."""
+    """The key of a wheel in the file of verdicts."""
     return hashlib.sha256(mutant.file_name.encode() + mutant.data).hexdigest()[:24]
 
 

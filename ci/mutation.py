@@ -4,8 +4,8 @@
     .venv/bin/python ci/mutation.py wheel_checks/rules/wheel/linking.py    # of one module; --mutants 1000 takes all
 
 Each mutant is one change of the code, made in a clone of HEAD; the tests are those that ``ci/develop.py check`` runs
-for that module. A mutant that survives is shown as a diff: it wants a test, or it changes nothing that one could see.
-Exits 1 when the tests fail without a mutant, or notice fewer than ``FLOOR`` of a hundred mutants.
+for that module. A mutant that survives is shown as a diff: it needs a test, or changes nothing observable. Exits 1 when
+the tests fail without a mutant, or notice fewer than ``FLOOR`` of a hundred mutants.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
+sys.path.insert(0, str(ROOT))  # a script finds only modules in its own folder
 
 from ci.check import plan_of  # noqa: E402  # found by the line above
 
@@ -82,7 +82,7 @@ def mutate(clone: Path, module: str, most: int, chance: random.Random) -> list[t
 
 
 def main() -> int:
-    """Mutate, and say what survived."""
+    """Mutate, and print survivors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modules", nargs="*", help="default: a sample of rules and facts")
     parser.add_argument("--sample", type=int, default=8, metavar="N", help="modules (default: %(default)s)")

@@ -1,10 +1,9 @@
 """A plugin of pytest for ``ci/develop.py check``: the tests nearest to a change first, and none begun after a while.
 
-``--nearest FILE`` names a JSON file: ``tests`` maps ``path::function`` to its distance, ``names`` lists what the ids of
-cases hold that belong to the change, ``seconds`` is how long tests are begun (null: without limit): of the processor's
-time from the first test on, of this process and its children, so that a busy machine runs the same tests; and for tests
-that only wait, at most four times as many of the clock's. What changed itself, and the cases that are named after it,
-run in any case. A test of a slow lane runs when the change is next to it.
+``--nearest FILE`` names a JSON file: ``tests`` maps ``path::function`` to its distance, ``names`` lists parts of case
+ids that belong to the change, ``seconds`` is the time in which tests are started (null: no limit), in processor time of
+this process and its children, so that a busy machine runs the same tests; at most four times as much wall time. Changed
+tests, and cases named after the change, always run. A test of a slow lane runs when the change is next to it.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from typing import Any
 
 import pytest
 
-NEXT_TO = 1.0  # the distance of a test that uses what changed, and not through something else
+NEXT_TO = 1.0  # the distance of a test that uses the change directly
 LANES = ("online", "browser", "kernels", "slurm", "docker", "emulation", "shells")
 CERTAIN = 0.4
-WAITING = 4  # seconds of the clock for one of the processor: what a busy machine may take
+WAITING = 4  # seconds of wall time for one of the processor, on a busy machine
 
 
 class Nearest:
@@ -48,7 +47,7 @@ class Nearest:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Keep what the change reaches, the nearest first."""
+        """Keep the tests that the change reaches, the nearest first."""
         ranks = {item: rank for item in items if (rank := self.rank(item)) is not None}
         config.hook.pytest_deselected(items=[item for item in items if item not in ranks])
         items[:] = sorted(ranks, key=lambda item: ranks[item])
@@ -74,11 +73,11 @@ class Nearest:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Add up what the workers did not begin."""
+        """Add up the tests that workers did not start."""
         self.late += getattr(node, "workeroutput", {}).get("late", ())
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Name what was omitted: a run that is over in time has proven less."""
+        """List omitted tests, since a limited run proves less."""
         if self.late:
             line = f"NOT RUN within {self.seconds:g} s, --all runs them: {len(self.late)} tests that are further away"
             terminalreporter.write_line(f"{line}: {by_file(self.late)}", yellow=True)

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
+sys.path.insert(0, str(ROOT))  # a script finds only modules in its own folder
 
 from ci.reference.rules import subjects  # noqa: E402  # found by the line above
 from wheel_checks.catalogue import all_rules  # noqa: E402  # as above
@@ -18,7 +18,7 @@ from wheel_checks.registry import RETIRED  # noqa: E402  # as above
 
 
 def next_id(prefix: str, taken: Collection[str]) -> str:
-    """The id after the last one that is taken; a gap may be the id of a rule that was removed, so it stays free."""
+    """The id after the last one; gaps may be ids of removed rules and stay free."""
     ids = [f"{prefix}{number:02}" for number in range(100)]
     last = max((number for number in range(99) if ids[number] in taken and ids[number + 1] not in taken), default=0)
     return ids[last + 1]

@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
+sys.path.insert(0, str(ROOT))  # a script finds only modules in its own folder
 
 from ci.lanes import UNIT  # noqa: E402  # found by the line above
 
@@ -41,7 +41,7 @@ python3 -m venv --clear /venv
 
 
 def make_root(suite: str, folder: Path) -> None:
-    """Unpack a release into ``folder``. An old index is accepted: a mirror may lag behind, and its signature holds."""
+    """Unpack a release into ``folder``. An old index is accepted: a mirror may be late, and its signature is valid."""
     packages = [line for line in PACKAGES.read_text().splitlines() if line and not line.startswith("#")] + MORE
     command = ["mmdebstrap", "--quiet", "--variant=extract", '--aptopt=Acquire::Check-Valid-Until "false"']
     command += [f"--include={','.join(packages)}", "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr"]

@@ -3,8 +3,8 @@
 usage: python ci/pins_kills.py [--rounds N] [--seconds S] [--seed N] [--folder FOLDER]     (default: 2000 rounds)
 
 Each round starts from a small tree, and has one to four runs in it, each in a separate process. A process is killed
-(SIGKILL) at the n-th of its calls that open, write, sync, rename or remove, in the middle of a write where it is one;
-or after a random time; or not at all. Runs of one round may be one after another or at once.
+(SIGKILL) at the n-th of its calls that open, write, sync, rename or remove, in the middle of a write; or after a random
+time; or not at all. Runs of one round may be one after another or at once.
 
 After each run every file must be as one of the plans makes it, whole. After the round `pins restore` must give back
 every byte that was present, and leave nothing else in the tree or in the state folder. Prints one JSON object; the exit
@@ -43,7 +43,7 @@ FILES = {
     "long-requirements.txt": b"torch\n" + b"# a comment that is long enough\n" * 3000,
 }
 LINK = ("linked-requirements.txt", "docker/requirements.txt")  # inside the tree
-RUNS = (  # what a user may type; those that change something come first
+RUNS = (  # possible commands; those that change something come first
     ("rewrite",),
     ("rewrite", "--set", "wide"),
     ("rewrite", "--mode", "unpin"),
@@ -58,7 +58,7 @@ DIED_AT = mmap.mmap(-1, 16)  # shared with the children: at which call each was 
 
 @dataclass
 class Figures:
-    """What happened in all rounds."""
+    """The results of all rounds."""
 
     rounds: int = 0
     runs: int = 0
@@ -107,7 +107,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def states(folder: Path) -> dict[str, set[bytes]]:
-    """What each file may hold: what any plan makes of it, and any plan of that."""
+    """The possible contents of each file: after any plan, and any further plan."""
     policies = [Policy(), Policy(names=NameSet.WIDE), Policy(Mode.UNPIN)]
     found = {name: {data} for name, data in FILES.items()}
     for _ in policies:
@@ -149,7 +149,7 @@ def start(work: Callable[[], int], step: int, slot: int = 0) -> int:
 
 
 def watch(reached: Callable[[str, Callable[[], object]], None]) -> None:
-    """Have ``reached`` called before each call of the system, with what writes half of the data where it is a write."""
+    """Have ``reached`` called before each system call, with a function that writes half of the data of a write."""
 
     def watched(call: Callable[..., Any], name: str) -> Callable[..., Any]:
         def watched_call(*arguments: Any, **options: Any) -> Any:
@@ -164,7 +164,7 @@ def watch(reached: Callable[[str, Callable[[], object]], None]) -> None:
 
 
 def count_steps(folder: Path, arguments: tuple[str, ...]) -> int:
-    """How many calls a run has that nothing disturbs. It is run here and now, which also imports what it needs."""
+    """The number of calls of an undisturbed run, in this process, which also imports its modules."""
     calls = {name: getattr(os, name) for name in STEPS}
     count = 0
 
@@ -196,7 +196,7 @@ def run_in(folder: Path, arguments: tuple[str, ...]) -> Callable[[], int]:
 
 
 def one_round(folder: Path, known: dict[str, set[bytes]], chance: random.Random, figures: Figures) -> Iterator[str]:
-    """One round in a new tree; yields what went wrong."""
+    """One round in a new tree; yields faults."""
     make_tree(folder)
     count = chance.choice((1, 1, 2, 2, 3, 4))
     at_once = count > 1 and chance.random() < 0.7
@@ -217,7 +217,7 @@ def one_round(folder: Path, known: dict[str, set[bytes]], chance: random.Random,
 
 
 def _end(children: list[tuple[int, tuple[str, ...], bool]], chance: random.Random, figures: Figures) -> Iterator[str]:
-    """Kill those that are killed from outside, and wait for all."""
+    """Kill the chosen children from outside, and wait for all."""
     for child, _, from_outside in children:
         if from_outside:
             time.sleep(chance.random() * LONGEST_DELAY)
@@ -235,7 +235,7 @@ def _end(children: list[tuple[int, tuple[str, ...], bool]], chance: random.Rando
 
 
 def _whole(folder: Path, known: dict[str, set[bytes]]) -> Iterator[str]:
-    """Every file is present, and whole; else what is wrong."""
+    """The faults: files that are missing or partly written."""
     found = contents(folder)
     for name, allowed in known.items():
         if found.get(name) not in allowed:
@@ -243,7 +243,7 @@ def _whole(folder: Path, known: dict[str, set[bytes]]) -> Iterator[str]:
 
 
 def _recover(folder: Path, chance: random.Random, figures: Figures) -> Iterator[str]:
-    """What a user does after a crash: restore, which may be killed, too; then everything must be as it was."""
+    """Recover as a user would: restore, which may be killed, too; then everything must be unchanged."""
     if chance.random() < 0.4:
         child = start(run_in(folder, ("restore",)), chance.randint(1, figures.steps["restore"]))
         yield from _end([(child, ("restore",), False)], chance, figures)

@@ -1,12 +1,12 @@
-"""Rewrite the source distributions of real projects, and show that each is still what it was but for torch.
+"""Rewrite the source distributions of real projects, and show that they only lose torch.
 
 Fetches them from the configured index into a scratch folder (``--folder`` keeps it), then per project: every file that
-requires something is rewritten and read again; the diff is summed up; look-alikes are counted before and after;
-``pins restore`` must give every byte back. ``--metadata`` also has each build backend make the metadata before and
-after, without isolation, in an environment that holds what the original asks for to build but torch: its Requires-Dist
-must be the same without torch, torchvision and torchaudio. Without projects these are those of ``DECLARING``: 28 that
-require torch, by setup.py, setup.cfg or pyproject.toml, and need none to make their metadata. Exits 1 when anything is
-not as it should be, 3 when a project could not be had.
+requires something is rewritten and read again; the diff is summed up; look-alikes are counted before and after; ``pins
+restore`` must give every byte back. ``--metadata`` also has each build backend make the metadata before and after,
+without isolation, in an environment with the original's build requirements except torch: its Requires-Dist must be the
+same without torch, torchvision and torchaudio. The default projects are ``DECLARING``: 28 that require torch, by
+setup.py, setup.cfg or pyproject.toml, and do not need it to make their metadata. Exits 1 after an error, 3 if a project
+is unavailable.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def fetch(project: str, folder: Path) -> Path:
     with HttpClient(None) as client:
         index = SimpleIndex(client, configured_indexes(os.environ, Path.cwd()))
         listed = [file for file in index.files(name).files if file.file_name.endswith(".tar.gz")]
-        versions = {told: file for file in listed if (told := _version(file.file_name, name))}
+        versions = {parsed: file for file in listed if (parsed := _version(file.file_name, name))}
         fitting = [v for v, f in versions.items() if f.yanked is None and (v == Version(version) if version else True)]
         released = [v for v in fitting if not v.is_prerelease] or fitting
         if not released:
@@ -115,7 +115,7 @@ def _version(file_name: str, project: str) -> Version | None:
 
 
 def report(root: Path, *, metadata: bool, diff: bool) -> list[str]:
-    """Rewrite one project, print what happened, give everything back; what went wrong."""
+    """Rewrite one project, print the result, restore everything; returns faults."""
     faults: list[str] = []
     journal = root.parent / f"{root.name}.journal"
     before = _contents(root)
@@ -188,7 +188,7 @@ def _contents(root: Path) -> dict[str, bytes]:
 
 
 def _environment(root: Path) -> Path:
-    """The interpreter of an environment with ``build`` and with what the project, as it is now, asks for to build."""
+    """The interpreter of an environment with ``build`` and the project's present build requirements."""
     folder = root.parent / f"{root.name}.env"
     config = root / "pyproject.toml"
     document = tomllib.loads(config.read_text(encoding="utf-8")) if config.exists() else {}
@@ -202,7 +202,7 @@ def _environment(root: Path) -> Path:
 
 
 def _metadata(root: Path, python: Path) -> tuple[str, ...] | str:
-    """Requires-Dist and Provides-Extra that the build backend makes with what is in an environment; else why not."""
+    """Requires-Dist and Provides-Extra that the build backend makes in an environment; else why not."""
     code = (
         "import sys; from build.util import project_wheel_metadata as metadata;"
         "m = metadata(sys.argv[1], isolated=False);"
@@ -219,7 +219,7 @@ def _metadata(root: Path, python: Path) -> tuple[str, ...] | str:
 
 
 def _compared(before: tuple[str, ...] | str, after: tuple[str, ...] | str) -> Iterator[str]:
-    """What is wrong with the metadata after the rewriting; says how much of it there is."""
+    """The faults of the metadata after the rewrite; prints its size."""
     if isinstance(before, str):
         print(f"  metadata: not made before the rewriting: {before}")
         return
@@ -235,7 +235,7 @@ def _compared(before: tuple[str, ...] | str, after: tuple[str, ...] | str) -> It
 
 
 def _reset(root: Path, known: dict[str, bytes]) -> None:
-    """Undo what a build backend did to the files of a folder."""
+    """Undo a build backend's changes to the files of a folder."""
     for name, data in _contents(root).items():
         if name not in known:
             (root / name).unlink()

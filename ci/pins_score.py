@@ -1,8 +1,7 @@
 """Print how many files of the corpora of pins each way of taking torch out gets right, byte for byte.
 
-Next to ``wheelproof pins rewrite`` stand two ways that scripts in the wild have, re-implemented from their behaviour:
-dropping every line that holds "torch" (``substring``), and every line that starts with a pin as one writes it most
-often (``prefix``). Exits 1 when ours gets a file wrong.
+It is compared with two methods of scripts in the wild, re-implemented from their behaviour: dropping every line with
+"torch" (``substring``), and every line that starts with a common pin (``prefix``). Exits 1 when ours gets a file wrong.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ Files = dict[Path, bytes]
 
 
 def ours(path: Path, names: NameSet) -> Files:
-    """What ``wheelproof pins rewrite --conda`` makes of a file, or of the files of a folder."""
+    """The result of ``wheelproof pins rewrite --conda`` for a file, or the files of a folder."""
     files = plan([path], Policy(names=names, conda=True)).files
     return _contents(path) | {file.target: file.rewritten for file in files}
 
 
 def substring(path: Path, _: NameSet) -> Files:
-    """Without the lines that hold "torch" in any case; line ends become those of Unix, as text mode has it."""
+    """Without the lines with "torch" in any case; line ends become Unix ones, as in text mode."""
     return {file: _without(file, lambda line: "torch" in line.lower()) for file in _contents(path)}
 
 
@@ -50,14 +49,14 @@ def _without(path: Path, goes: Callable[[str], bool]) -> bytes:
         return "".join(line for line in file if not goes(line)).encode()
 
 
-WAYS: dict[str, Callable[[Path, NameSet], Files]] = {"wheelproof": ours, "substring": substring, "prefix": prefix}
+METHODS: dict[str, Callable[[Path, NameSet], Files]] = {"wheelproof": ours, "substring": substring, "prefix": prefix}
 
 
-def is_right(way: Callable[[Path, NameSet], Files], corpus: Path, name: str, names: NameSet) -> bool:
-    """Whether a way gives what the corpus expects, of every file of a case."""
+def is_right(method: Callable[[Path, NameSet], Files], corpus: Path, name: str, names: NameSet) -> bool:
+    """Whether a method gives the expected result for every file of a case."""
     root, expected = (corpus / "input" / name).resolve(), (corpus / f"expected-{names}" / name).resolve()
     try:
-        made = {path for path in way(root, names).items() if path[0].is_relative_to(root)}
+        made = {path for path in method(root, names).items() if path[0].is_relative_to(root)}
         return {(str(path.relative_to(root)), data) for path, data in made} == {
             (str(path.relative_to(expected)), data) for path, data in _contents(expected).items()
         }
@@ -75,11 +74,13 @@ def main() -> int:
     ]
     perfect = True
     for names in NameSet:
-        right = {way: [case for case in cases if is_right(call, *case, names)] for way, call in WAYS.items()}
-        print(f"{f'set {names}':45}{''.join(f'{way:>12}' for way in WAYS)}")
+        right = {method: [case for case in cases if is_right(call, *case, names)] for method, call in METHODS.items()}
+        print(f"{f'set {names}':45}{''.join(f'{method:>12}' for method in METHODS)}")
         for case in cases:
-            print(f"{case[1]:45}" + "".join(f"{'right' if case in right[way] else 'wrong':>12}" for way in WAYS))
-        print(f"{'':45}" + "".join(f"{f'{len(right[way])} of {len(cases)}':>12}" for way in WAYS) + "\n")
+            print(
+                f"{case[1]:45}" + "".join(f"{'right' if case in right[method] else 'wrong':>12}" for method in METHODS)
+            )
+        print(f"{'':45}" + "".join(f"{f'{len(right[method])} of {len(cases)}':>12}" for method in METHODS) + "\n")
         perfect = perfect and len(right["wheelproof"]) == len(cases)
     return 0 if perfect else 1
 

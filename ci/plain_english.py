@@ -1,12 +1,11 @@
-"""Holds the words of the project to those of its field: how often habits of ours occur, against well-kept packages.
+"""Compare the frequency of our habits of wording with that in well-kept packages.
 
 usage: python ci/plain_english.py [--lines]
 
-Counts each habit of ``ci/plain_english.toml`` in 100,000 words of what people read: documentation, and the docstrings,
+Counts each habit of ``ci/plain_english.toml`` in 100,000 words of text for people: documentation, and the docstrings,
 comments and messages of the code and its tests. ``--lines`` names each place. Code in backticks and between the braces
 of an f-string does not count. A habit with ``explained = true`` is counted in docstrings and comments of code alone.
-The exit code is 1 when a habit is more than ``TIMES`` as frequent as in the packages of
-the table, else 0.
+The exit code is 1 when a habit is more than ``TIMES`` as frequent as in the packages of the table, else 0.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = Path(__file__).with_suffix(".toml")
 TIMES = 3
-RARE = 0.2  # what counts as the rate of a word that the packages never have: ours are as many words as theirs
+RARE = 0.2  # rate of a word that the packages do not have
 FOLDERS = (
     "tools",
     "wheel_checks",
@@ -79,7 +78,7 @@ def main() -> int:
 
 
 def most(peers: float) -> float:
-    """The rate that is allowed, from that of the peers."""
+    """The allowed rate, from the rate of the peers."""
     return TIMES * max(peers, RARE)
 
 
@@ -113,7 +112,7 @@ def prose(source: str) -> Iterator[tuple[int, str, bool]]:
 
 
 def _without_expressions(string: str) -> str:
-    """An f-string without what is between its braces, but for the line ends there."""
+    """An f-string without the expressions between its braces, except their line ends."""
     depth, kept = 0, []
     for character in string.replace("{{", "").replace("}}", ""):
         depth += character == "{"

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Compares `wheelproof pins predict` with what pip and uv then do, in environments with small stand-ins of real wheels.
+"""Compare `wheelproof pins predict` with real installs by pip and uv, in environments with small stand-ins of real
+wheels.
 
     ci/predict_against_installs.py                     # every package in every environment: an hour
     ci/predict_against_installs.py --sample 4          # what CI runs
     ci/predict_against_installs.py --only vllm,timm --environment plain --keep /tmp/cells
 
 The index is a folder. Its wheels have the names, versions and requirements of real ones (tests/data/predict), and a
-module that says its version. In each environment torch 2.9.1+cu128 works, which the index lacks. After a prediction the
-install is carried out, and the environment's own interpreter says what it imports. A prediction is wrong when it says
+module with its version. Each environment has a working torch 2.9.1+cu128, which the index lacks. After a prediction the
+install is carried out, and the environment's own interpreter reports its imports. A prediction is wrong when it says
 PASS and something was lost, or FAIL and nothing was.
 """
 
@@ -53,7 +54,7 @@ _LIBRARY = re.compile(r"nvidia-([a-z-]+?)(?:-cu(\d+))?")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 TIMEOUT = 300.0  # seconds of one command
 
-# What the interpreter of the environment imports, and which requirements of the frameworks do not hold: the truth.
+# The truth: modules that the environment's interpreter imports, and unmet requirements of the frameworks.
 TRUTH = """
 import importlib.metadata as metadata, json, sys
 sys.path[:] = [p for p in sys.path if p]
@@ -110,7 +111,7 @@ class Package:
 
 @dataclass
 class World:
-    """The index, the folder of what is installed beforehand, and a base installation to copy environments from."""
+    """The index, the folder of installed packages, and a base installation to copy environments from."""
 
     root: Path
     packages: Sequence[Package]
@@ -144,7 +145,7 @@ def load(path: Path = DATA) -> tuple[list[str], list[Package]]:
 
 
 def wheel(package: Package, version: str = "") -> WheelBuilder:
-    """A stand-in: the real metadata, and a module that says its version."""
+    """A stand-in: the real metadata, and a module with its version."""
     name = package.name.replace("-", "_")
     version = version or package.version
     builder = WheelBuilder(name, version)
@@ -308,12 +309,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Result:
-    """What was predicted, and what happened: "pass", "fail" or "undecided", and "kept" or what was lost."""
+    """The prediction: "pass", "fail" or "undecided"; and the result: "kept" or the loss."""
 
     cell: Cell
     predicted: str
     happened: str
-    said: str
+    message: str
     done: str
     seconds: float
 
@@ -338,18 +339,18 @@ def judge(world: World, cell: Cell) -> Result:
     shutil.copytree(world.root / "templates" / cell.environment, place, symlinks=True)
     before = world.before.setdefault(cell.environment, {}) or truth(world, cell, place)
     world.before[cell.environment] = before  # each cell starts with a copy of the same
-    predicted, said = predict(world, cell, place)
+    predicted, message = predict(world, cell, place)
     done = install(world, cell, place)
     happened = compare(before, truth(world, cell, place))
     words = (
         f"status {done.returncode}" if done.returncode == 0 else " ".join((done.stderr or done.stdout).split())[-300:]
     )
     shutil.rmtree(place)
-    return Result(cell, predicted, happened, said, words, time.monotonic() - start)
+    return Result(cell, predicted, happened, message, words, time.monotonic() - start)
 
 
 def truth(world: World, cell: Cell, place: Path) -> dict[str, Any]:
-    """What the interpreter of the environment imports."""
+    """The modules that the environment's interpreter imports."""
     python, variables = place / "env" / "bin" / "python3", dict(world.variables)
     variables["PYTHONPATH"] = ""
     markers: dict[str, str] = {}
@@ -376,7 +377,7 @@ def truth(world: World, cell: Cell, place: Path) -> dict[str, Any]:
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """What was lost: the first of torch and its companions that is another, or that lacks something."""
+    """The loss: the first of torch and its companions that differs or lacks something."""
     for name in INSTALLED:
         old, new = before["imports"][name], after["imports"][name]
         if old != new:
@@ -425,21 +426,21 @@ def install(world: World, cell: Cell, place: Path) -> subprocess.CompletedProces
         options = ("--python-platform", "aarch64-manylinux_2_39", "--target", str(place / "site"))
         base = str(world.base / "bin" / "python3")
         return run(world, uv, "pip", "install", "--python", base, *options, cell.package)
-    asked = ["-r", "requirements.txt", cell.package] if cell.environment == "locked" else [cell.package]
+    wanted = ["-r", "requirements.txt", cell.package] if cell.environment == "locked" else [cell.package]
     if cell.installer == "pip":
-        return run(world, python, "-m", "pip", "install", *asked, cwd=place)
+        return run(world, python, "-m", "pip", "install", *wanted, cwd=place)
     if cell.environment == "locked":
         world.variables["UV_PROJECT_ENVIRONMENT"] = str(place / "env")
         try:
             return run(world, uv, "add", cell.package, cwd=place)
         finally:
             del world.variables["UV_PROJECT_ENVIRONMENT"]
-    return run(world, uv, "pip", "install", "--python", python, *asked, cwd=place)
+    return run(world, uv, "pip", "install", "--python", python, *wanted, cwd=place)
 
 
-def cells(asked: Sequence[str], environments: Sequence[str], installers: Sequence[str]) -> Iterator[Cell]:
+def cells(wanted: Sequence[str], environments: Sequence[str], installers: Sequence[str]) -> Iterator[Cell]:
     """Every cell; pip is not asked for another platform."""
-    for package in asked:
+    for package in wanted:
         for environment in environments:
             for installer in installers:
                 if (environment, installer) != ("aarch64", "pip"):
@@ -475,18 +476,18 @@ def main() -> int:
         "--results", type=Path, help="append each result to this file, as JSON; those in it are not repeated"
     )
     arguments = parser.parse_args()
-    asked, packages = load()
+    wanted, packages = load()
     if arguments.only:
-        asked = arguments.only.split(",")
+        wanted = arguments.only.split(",")
     elif arguments.sample:
-        asked = random.Random(arguments.seed).sample(asked, arguments.sample)  # noqa: S311  # a sample, no secret
+        wanted = random.Random(arguments.seed).sample(wanted, arguments.sample)  # noqa: S311  # a sample, no secret
     edges = requirements_of(packages)
-    asked = sorted(asked, key=lambda text: len(closure(text, edges)))
+    wanted = sorted(wanted, key=lambda text: len(closure(text, edges)))
     done = _known(arguments.results)
-    results: list[Result] = [result for cell, result in done.items() if cell.package in asked]
+    results: list[Result] = [result for cell, result in done.items() if cell.package in wanted]
     with tempfile.TemporaryDirectory(prefix="predict-") as folder:
         world = create(Path(folder), packages)
-        for cell in cells(asked, arguments.environment or ENVIRONMENTS, arguments.installer or INSTALLERS):
+        for cell in cells(wanted, arguments.environment or ENVIRONMENTS, arguments.installer or INSTALLERS):
             if cell in done:
                 continue
             result = judge(world, cell)
@@ -494,7 +495,7 @@ def main() -> int:
             if result.kind != "right":
                 print(f"{result.kind}: {cell.package} in {cell.environment} by {cell.installer}", flush=True)
                 for name, words in zip(
-                    SHOWN, (result.predicted, result.happened, result.said, result.done), strict=True
+                    SHOWN, (result.predicted, result.happened, result.message, result.done), strict=True
                 ):
                     print(f"    {name:11}{words}", flush=True)
             if arguments.results:
@@ -512,7 +513,7 @@ def _row(result: Result) -> list[Any]:
         cell.installer,
         result.predicted,
         result.happened,
-        result.said,
+        result.message,
         result.done,
         result.seconds,
     ]

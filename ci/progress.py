@@ -1,4 +1,4 @@
-"""A long installation that says how far it is: a line at most every ten seconds, on a terminal and in a log alike."""
+"""Show the progress of a long installation: a line at most every ten seconds, on a terminal or in a log."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import IO
 
 EVERY = 10.0  # seconds between two lines
 LAST_LINES = 20
-STEPS = ("Collecting ", "  Downloading ", "Downloading ", "Building ")  # not: warnings, what is already there
-WIDTH = 70  # of what pip said last
+STEPS = ("Collecting ", "  Downloading ", "Downloading ", "Building ")  # not: warnings, installed packages
+WIDTH = 70  # of pip's last output
 
 
 class PipOutput:
-    """What pip has said so far: the number of packages that it has looked up, and its last lines."""
+    """The output of pip so far: the number of packages that it has looked up, and its last lines."""
 
     def __init__(self, stream: IO[str], packages: int = 0) -> None:
         self.last: deque[str] = deque(maxlen=LAST_LINES)
@@ -62,7 +62,7 @@ def run_pip(
 ) -> int:
     """The exit code of a pip that installs ``packages`` (0: not known). Its last lines are shown when it fails.
 
-    The size of ``into``, where pip unpacks and installs, is shown with each line.
+    The size of ``into``, if pip unpacks and installs, is shown with each line.
     """
     started = time.monotonic()
     with subprocess.Popen(

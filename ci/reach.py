@@ -1,10 +1,10 @@
 """Which tests a change can reach, and how closely: read from the source, so that no run has to come first.
 
-The graph has a node for each file of the product and, on the side of the tests, for each top-level name: a test
-reaches what its own function, its helpers and its fixtures use, and not what its neighbours do. An edge is an import,
-or a name that stands for a module in a string: a row of a table that is dispatched on (``"verify"`` of the commands, a
-rule's id, a kernel's name), a module's dotted name, a path, a table of ``wheel_checks/data``. So what is imported only
-when it is needed, and what only a child process runs, has edges too. Closeness is the length of the shortest path.
+The graph has a node for each file of the product and, on the side of the tests, for each top-level name: a test reaches
+the uses of its own function, helpers and fixtures, not of its neighbours. An edge is an import, or a name of a module
+in a string: a row of a table that is dispatched on (``"verify"`` of the commands, a rule's id, a kernel's name), a
+module's dotted name, a path, a table of ``wheel_checks/data``. So lazy imports, and modules that only a child process
+runs, have edges too. Closeness is the length of the shortest path.
 
 Only the standard library is imported here.
 """
@@ -24,10 +24,11 @@ PACKAGES = {"tools/wheelproof": "wheelproof", "wheel_checks": "wheel_checks", "k
 FOLDERS = ("benchmarks", "ci", "docker", "tests")  # also imported, from the root of the repository
 IMPORT, HUB, PACKAGE, CONFTEST = 1.0, 4.0, 3.0, 2.0
 FEW = 3  # a module that dispatches on more names than these is a hub: tests say which of its names they use
-CHILD = 0.75  # what starts a child process comes after what does not: it is slower, and says less of the cause
+CHILD = 0.75  # a child process comes later: it is slower, and shows less of the cause
 MIRRORED, NAMESAKE = 1.5, 0.5
 
-# What the source does not show (November 2026): tests that read files by a walk through folders, or run generators.
+# Edges that the source does not show (November 2026): tests that read files by a walk through folders, or run
+# generators.
 EXTRA = {
     "docs/*": ("tests/docs/*",),
     "*.md": ("tests/docs/*", "tests/adopters/*"),
@@ -63,13 +64,13 @@ Node = tuple[str, str]  # a file, and a top-level name in it: "" for all of it
 
 
 class Graph:
-    """The files of a repository, and what reaches what."""
+    """The files of a repository, and their edges."""
 
     def __init__(self, root: Path, files: Iterable[str]) -> None:
         self.files = sorted(set(files))
         self.modules = {name: path for path in self.files if (name := module_name(path))}
         self.paths = set(self.files)
-        self.inside: dict[str, set[str]] = defaultdict(set)  # what is no code, by folder
+        self.inside: dict[str, set[str]] = defaultdict(set)  # other files, by folder
         for path in self.files:
             for place in (place for place, letter in enumerate(path) if letter == "/" and not path.endswith(".py")):
                 self.inside[path[:place]].add(path)
@@ -79,7 +80,7 @@ class Graph:
             if (root / path).exists()
         }
         self.users: dict[Node, dict[Node, float]] = defaultdict(dict)  # of a node, and how far away they are
-        self.names: dict[str, set[str]] = defaultdict(set)  # what stands for files: a command, a rule's id, a kernel
+        self.names: dict[str, set[str]] = defaultdict(set)  # names for files: a command, a rule's id, a kernel
         self._find_names()
         for path in self.sources:
             self._link(path)
@@ -166,7 +167,7 @@ class Graph:
         return found
 
     def _link_programs(self) -> None:
-        """What no module imports is run by the name of its file: link it to who has that name in a string."""
+        """Link a module that none imports to modules with its file name in a string."""
         for path in self.programs():
             stem, package = Path(path).stem, path.split("/")[0]
             for other, source in self.sources.items():
@@ -203,7 +204,7 @@ class Graph:
         users[user] = min(weight, users.get(user, weight))
 
     def closeness(self, changed: Iterable[str]) -> dict[Node, float]:
-        """How far the top-level names of the tests are from what changed: 0 for what changed itself."""
+        """The distance of the tests' top-level names from the change: 0 for the change itself."""
         changed = set(changed)
         distances: dict[Node, float] = {}
         waiting = [(0.0, (path, name)) for path in changed for name in {"", *self._definitions(path)}]
@@ -233,7 +234,7 @@ class Graph:
         return found
 
     def named(self, changed: Iterable[str]) -> set[str]:
-        """What stands for the changed files in the ids of cases: rules, kernels."""
+        """The names of the changed files in ids of cases: rules, kernels."""
         changed = set(changed)
         return {name for name, paths in self.names.items() if paths & changed}
 
@@ -272,7 +273,7 @@ class Graph:
 
 
 def module_name(path: str) -> str:
-    """``wheelproof.cli.main`` of ``tools/wheelproof/cli/main.py``; "" of what nothing can import."""
+    """``wheelproof.cli.main`` of ``tools/wheelproof/cli/main.py``; "" if it cannot be imported."""
     if not path.endswith(".py") or path.startswith("tests/data/"):
         return ""
     for folder, package in (*PACKAGES.items(), *((folder, folder) for folder in FOLDERS)):

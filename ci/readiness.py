@@ -32,16 +32,16 @@ Row = dict[str, Any]
 
 
 def main() -> int:
-    """Make the truth, ask wheelproof, compare, and write the page: what the options say."""
+    """Make the truth, run wheelproof, compare, and write the page, as the options say."""
     options = _parser().parse_args()
     packages = options.package or tomllib.loads((ROOT / "ci/oracle/packages.toml").read_text())["names"]
     if options.make_truth:
         _make_truth(packages, options)
     known = {(row["package"], row["machine"]): row for row in _lines(options.truth)}
-    asked = [(package, machine) for package in sorted(packages, key=str.lower) for machine in wheels.MACHINES]
+    pairs = [(package, machine) for package in sorted(packages, key=str.lower) for machine in wheels.MACHINES]
     rows, judged = [], []
     with ThreadPoolExecutor(options.jobs) as pool, options.answers.open("w") as out:
-        for row in pool.map(lambda key: answers.ask(key[0], key[1], known.get(key)), asked):
+        for row in pool.map(lambda key: answers.ask(key[0], key[1], known.get(key)), pairs):
             truths = (known.get((row["package"], machine)) for machine in (row["machine"], _other(row)))
             rows.append(row)
             judged.append(comparison.judge(row, *truths))

@@ -1,13 +1,13 @@
 """Installs packages into a virtual environment and imports them in a child process: the truth for the experiments in
 ci/.
 
-Used by ci/abi_pairs.py and ci/closures.py. The child sees that environment and nothing else: no CUDA variables, no
-LD_LIBRARY_PATH but the folder of a stub driver. A CUDA toolkit of the host would hide a library that the wheels do
-not bring. The child therefore runs in a mount namespace where an empty folder covers every folder of the linker's
-cache that has a CUDA library; without the right to do so, `unmasked` names what is left.
+Used by ci/abi_pairs.py and ci/closures.py. The child sees only that environment: no CUDA variables, no LD_LIBRARY_PATH
+but the folder of a stub driver. A CUDA toolkit of the host would hide a missing library. The child therefore runs in a
+mount namespace in which an empty folder covers every folder of the linker's cache with a CUDA library; without that
+right, `unmasked` names the remaining folders.
 
 The stub driver (libcuda.so.1, libnvidia-ml.so.1) exports each cu and nvml name that a file of the environment needs;
-every function returns "no device". What a package loads only for a GPU is not seen here.
+every function returns "no device". Libraries loaded only for a GPU are not seen here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ VERSION = re.compile(r"version `([^']+)' not found")
 
 @dataclass(frozen=True)
 class Stub:
-    """A library that is compiled for the import: which names it exports, with which version, and what they return."""
+    """A library compiled for the import: its exported names, their version, and their return value."""
 
     names: str
     version: str = ""
@@ -57,7 +57,7 @@ DRIVER: Mapping[str, Stub] = {
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a real import showed; `error` where nothing could be imported (the install or the child itself)."""
+    """The result of a real import; `error` if nothing could be imported (the install or the child failed)."""
 
     error: str
     answer: dict[str, Any]
@@ -81,7 +81,7 @@ def install(requirements: list[str], environment: Path, python: str, *extra: str
 
 
 def uninstall(requirement: str, environment: Path) -> None:
-    """Removes one package, so that the environment serves the next one that needs the same torch."""
+    """Remove one package, so that the environment serves the next one that needs the same torch."""
     name = re.split(r"[\[=]", requirement)[0]
     command = ["uv", "pip", "uninstall", "--quiet", "--python", str(environment / "bin" / "python"), name]
     subprocess.run(command, check=False, capture_output=True, timeout=INSTALL_SECONDS)
@@ -133,7 +133,7 @@ def probe(
 
 
 def host_cuda_folders() -> list[str]:
-    """The folders of the linker's cache that have CUDA libraries, but for those of the whole system."""
+    """The folders of the linker's cache that have CUDA libraries, except system folders."""
     listed = subprocess.run(["/sbin/ldconfig", "-p"], check=False, capture_output=True, text=True).stdout
     paths = {line.split("=> ")[1].strip() for line in listed.splitlines() if "=> " in line and TOOLKIT.search(line)}
     folders = {str(Path(path).resolve().parent) for path in paths}

@@ -1,4 +1,4 @@
-"""What the real pip and uv make of a wheel: from a file, and from an index on loopback. For the experiments of ``ci/``.
+"""Install a wheel with the real pip and uv, from a file and from an index on loopback. For the experiments of ``ci/``.
 
 pip runs as its own ``main`` function in a child that installs many wheels, which spares 0.4 s of imports for each. Of a
 sample of 100 wheels the command itself gave the same verdicts (November 2026, pip 26.3). uv runs as the command.
@@ -49,7 +49,7 @@ for line in commands:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What became of one wheel: ``says`` is the reason of a refusal, ``files`` are digests of what was written."""
+    """The result for one wheel: ``says`` is the reason of a refusal, ``files`` are digests of installed files."""
 
     accepted: bool
     says: str
@@ -174,7 +174,7 @@ class Installers:
 
 
 def _files(target: Path) -> dict[str, str]:
-    """Digests by path, without what each installer writes itself; of scripts the names, as they have a shebang."""
+    """Digests by path, without the installer's own files; only names of scripts, which have a shebang."""
     found = {}
     for path in sorted(target.rglob("*")):
         name = path.relative_to(target).as_posix()
@@ -188,7 +188,7 @@ def _files(target: Path) -> dict[str, str]:
 
 
 def requirement_of(file_name: str) -> str:
-    """What to ask an index for to get a file, "" when no installer takes its name."""
+    """The requirement that selects a file of an index, "" if no installer accepts its name."""
     try:
         name, version, *_ = parse_wheel_filename(file_name)
     except InvalidWheelFilename:

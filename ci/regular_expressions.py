@@ -3,7 +3,7 @@
 usage: python3 ci/regular_expressions.py [FILE ...]
 
 Without files, reads every string in the product's modules and data tables. ``X*`` matches the same as ``X*+`` in linear
-time if what follows cannot begin with ``X``; ``a*(?:b a*)*`` the same as ``(?:a++|b)*+``. The exit code is 1 when an
+time if the rest cannot begin with ``X``; ``a*(?:b a*)*`` the same as ``(?:a++|b)*+``. The exit code is 1 when an
 expression has such a part.
 """
 
@@ -26,7 +26,7 @@ _PART = re.compile(
 
 
 def refused(text: str) -> str:
-    """The first possessive quantifier or atomic group of an expression with what is around it, "" if it has none."""
+    """The first possessive quantifier or atomic group of an expression with its context, "" if it has none."""
     found = next((part for part in _PART.finditer(text) if part["refused"]), None)
     return text[max(0, found.start() - 20) : found.end() + 20] if found else ""
 

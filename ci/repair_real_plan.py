@@ -1,10 +1,10 @@
-"""Plans on the configured index what ``wheelproof doctor --fix`` would do: vllm next to a CPU torch build.
+"""Plan ``wheelproof doctor --fix`` on the configured index, for vllm with a CPU torch build.
 
     python ci/repair_real_plan.py                          # the latest vllm; installs nothing, downloads some megabytes
     python ci/repair_real_plan.py 'vllm==0.20.0' 2.13.0    # this requirement, and a CPU build of this torch release
 
-The environment holds the metadata of everything that the requirement resolves to, as the index has it, and no files;
-its torch is a build for the CPU, its companions too. The host is an H200 with driver 580 (CUDA 13.0).
+The environment has the metadata of the requirement's whole resolution, from the index, and no files; its torch and
+companions are CPU builds. The host is an H200 with driver 580 (CUDA 13.0).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def describe(site: Path, name: str, version: str, requires: list[str], *, cpu: b
 
 
 def main(requirement: str = "vllm", release: str = "") -> int:
-    """Make the environment, plan, and print what was planned and how long it took."""
+    """Make the environment, plan, and print the plan and its duration."""
     with tempfile.TemporaryDirectory() as folder, HttpClient() as client:
         subprocess.run([find_uv_bin(), "venv", "-q", "--python", sys.executable, f"{folder}/env"], check=True)
         interpreter = read_interpreter(python=f"{folder}/env", environ=os.environ)

@@ -1,6 +1,6 @@
-"""Breaks environments of stand-in wheels as users break them, and has ``wheelproof doctor --fix --yes`` fix each.
+"""Break environments of stand-in wheels as users do, and fix each with ``wheelproof doctor --fix --yes``.
 
-    python ci/repairs.py                 # all of them: a table, and exit code 1 where one was not fixed
+    python ci/repairs.py                 # all of them: a table, and exit code 1 if one was not fixed
     python ci/repairs.py --only vllm     # those whose name has this word
     python ci/repairs.py --keep FOLDER   # keep the environments in FOLDER
 
@@ -23,7 +23,7 @@ from tests.support.repairs import BROKEN, Broken, World, conflicts, findings, tr
 
 
 def mended(broken: Broken, root: Path) -> list[str]:
-    """What is wrong with the repair of one environment; nothing when all holds."""
+    """The faults of the repair of one environment; empty if all is well."""
     world, wrong = World(root), []
     environment = broken.make(world)
     before, complaints = tree(environment.folder), conflicts(environment)

@@ -1,4 +1,4 @@
-"""Compare the versions that ``stack`` resolves with those of ``uv pip compile``, for public sets of requirements.
+"""Compare the versions that ``stack`` resolves with ``uv pip compile``, for public sets of requirements.
 
 uv runs without ``--no-build`` here, and with the same static metadata (``dependency-metadata``) of the source archives
 that our resolution read. No code of an archive can run: uv is offline, with a cache that only runs with ``--no-build``
@@ -100,10 +100,10 @@ def main() -> int:
             python, requirements = SETS[number]
             (target,) = parse_targets([machine], [python])
             try:
-                said, code = compare(requirements, target, config, client, environ)
+                result, code = compare(requirements, target, config, client, environ)
             except WheelproofError as error:
-                said, code = f"not compared: {error}", 3
-            print(f"{number}: {summarised(requirements, 4, separator=' ')} ({target.label}): {said}", flush=True)
+                result, code = f"not compared: {error}", 3
+            print(f"{number}: {summarised(requirements, 4, separator=' ')} ({target.label}): {result}", flush=True)
             status = status or code
     return status
 
@@ -111,7 +111,7 @@ def main() -> int:
 def compare(
     requirements: tuple[str, ...], target: Target, config: IndexConfig, client: HttpClient, environ: Mapping[str, str]
 ) -> tuple[str, int]:
-    """What was found, and the status that it stands for."""
+    """The result, and its exit status."""
 
     def run(more_links: tuple[str, ...], constraints: tuple[str, ...]) -> Resolution:
         places = replace(config, find_links=(*config.find_links, *more_links))
@@ -134,8 +134,8 @@ def compare(
     counted = f"{len(ours)} packages, {len(built)} of them source archives ({', '.join(built) or 'none'})"
     if not names:
         return f"equal: {counted}", 0
-    told = ", ".join(f"{name} {ours.get(name, 'absent')} (uv: {theirs.get(name, 'absent')})" for name in names)
-    return f"DIFFERENT: {told}; {counted}", 1
+    differences = ", ".join(f"{name} {ours.get(name, 'absent')} (uv: {theirs.get(name, 'absent')})" for name in names)
+    return f"DIFFERENT: {differences}; {counted}", 1
 
 
 def _same(a: str | None, b: str | None) -> bool:
@@ -149,7 +149,7 @@ def plain_uv(
     search: ArchiveSearch,
     environ: Mapping[str, str],
 ) -> dict[str, str] | str:
-    """The versions that uv takes without ``--no-build``; what it says when it takes none."""
+    """The versions that uv chooses without ``--no-build``; else its error."""
     with private_folder() as folder:
         known = [_metadata(archive) for archive, _ in search.folder.archives.values()]
         text = configuration(config, environ) + "\n" + toml_text({"dependency-metadata": known})

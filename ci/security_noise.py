@@ -35,7 +35,7 @@ READERS = (Audience.INSTALLER, Audience.PUBLISHER)
 
 
 def main() -> int:
-    """Judge the wheels and print what was found."""
+    """Judge the wheels and print the findings."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--depth", choices=list(Depth), default=Depth.LINKS, type=Depth)
     parser.add_argument("--largest", type=int, default=0, help="read larger wheels at depth quick (default: none)")
@@ -64,7 +64,7 @@ def main() -> int:
 
 
 def findings(facts: WheelFacts) -> list[dict[str, Any]]:
-    """What the SEC rules find in a wheel, and what they could not decide, as "undecided", for either kind of reader."""
+    """The findings of SEC rules in a wheel, and undecided ones as "undecided", for both kinds of reader."""
     results = run_rules(select_rules("wheel", ("SEC",)), facts, Expectations())
     subject = Subject(facts.file_name, "wheel", results=results)
     readings = {reader.value: subject.read_by(reader).results for reader in READERS}

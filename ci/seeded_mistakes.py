@@ -1,4 +1,4 @@
-"""Whether ``ci/develop.py check`` finds what it is for: one mistake at a time, in a fresh clone, and in which time.
+"""Measure whether, and how fast, ``ci/develop.py check`` finds mistakes, one at a time in a fresh clone.
 
     python3 ci/seeded_mistakes.py            # all; needs a committed tree
     python3 ci/seeded_mistakes.py --only 3 17
@@ -89,7 +89,7 @@ def main() -> int:
 
 
 def seed(clone: Path, mistake: Mistake) -> tuple[int, float, bytes]:
-    """Make a mistake in the clone: the exit code of ``check``, its seconds, and what it printed."""
+    """Make a mistake in the clone: the exit code of ``check``, its seconds, and its output."""
     path = clone / mistake.path
     content = path.read_text(encoding="utf-8")
     if mistake.right not in content:

@@ -1,4 +1,4 @@
-"""A hook of mkdocs: an entry of ``nav`` that is a folder stands for its pages, so that a new one needs no entry.
+"""A hook of mkdocs: an entry of ``nav`` that is a folder means its pages, so that a new one needs no entry.
 
 The pages of rules are not in ``nav``, where 425 of them would hide all others: they have no empty column for it.
 """

@@ -1,4 +1,4 @@
-"""A hook of mkdocs: what the search of the site knows of each page. ``site_search.toml`` has boosts and words.
+"""A hook of mkdocs: the search data of each page. ``site_search.toml`` has boosts and words.
 
 A page of a rule is one entry instead of one for each of its headings, since Why, Example and Fix answer one question.
 The links to related rules are left out of it, or a query for one rule would find all that name it.

@@ -1,4 +1,4 @@
-"""What a Python file uses, as ``ci/reach.py`` asks for it: names, imports, strings, templates of module names."""
+"""The uses of a Python file for ``ci/reach.py``: names, imports, strings, templates of module names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DYNAMIC = {"import_module", "run_path", "run_module", "find_spec", "spec_from_fi
 
 @dataclass
 class Uses:
-    """What a piece of code uses: names, strings, and templates of module names."""
+    """The uses of a piece of code: names, strings, and templates of module names."""
 
     names: set[str] = field(default_factory=set)
     strings: set[str] = field(default_factory=set)
@@ -23,12 +23,12 @@ class Uses:
 
 @dataclass
 class Source:
-    """A file: what its top-level names use, what it imports, and which names it dispatches on."""
+    """A file: the uses of its top-level names, its imports, and the names that it dispatches on."""
 
     definitions: dict[str, Uses] = field(default_factory=lambda: defaultdict(Uses))
     imports: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     pairs: list[tuple[str, str]] = field(default_factory=list)  # a row's key, and its value: "verify", "wheelproof.cli"
-    own: set[str] = field(default_factory=set)  # what decorators call parts of it: the ids of rules
+    own: set[str] = field(default_factory=set)  # names in decorators: the ids of rules
 
 
 def read(path: Path, module: str, *, by_name: bool) -> Source:

@@ -1,4 +1,4 @@
-"""What the lanes need of the system, and the Debian packages that bring it. Imports the standard library alone."""
+"""The system requirements of lanes, and their Debian packages. Imports only the standard library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-PATIENCE = 600.0  # seconds for apt-get
+TIMEOUT = 600.0  # seconds for apt-get
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ NEEDS = {
 
 
 def apt_line(lane: str) -> str:
-    """The command that installs what a lane needs."""
+    """The command that installs the packages of a lane."""
     return f"apt-get install {' '.join(NEEDS[lane].packages)}"
 
 
@@ -54,7 +54,7 @@ def reason(lane: str) -> str:
 
 
 def install(lanes: Iterable[str]) -> None:
-    """Install what these lanes lack. A failure is shown; the lane then says that it did not run."""
+    """Install the missing packages of these lanes. A failure is shown; the lane then reports that it did not run."""
     packages = sorted({package for lane in lanes if reason(lane) for package in NEEDS[lane].packages})
     if not packages:
         return
@@ -67,9 +67,9 @@ def install(lanes: Iterable[str]) -> None:
         environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
         quiet: dict[str, int] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
         try:
-            done = subprocess.run(command, env=environment, check=False, timeout=PATIENCE, **quiet)  # type: ignore[call-overload]  # mypy knows no ** here
+            done = subprocess.run(command, env=environment, check=False, timeout=TIMEOUT, **quiet)  # type: ignore[call-overload]  # mypy knows no ** here
         except subprocess.TimeoutExpired:
-            print(f"`{' '.join(command)}` took more than {PATIENCE:.0f} s", file=sys.stderr, flush=True)
+            print(f"`{' '.join(command)}` took more than {TIMEOUT:.0f} s", file=sys.stderr, flush=True)
             return
         if done.returncode:
             print(f"`{' '.join(command)}` failed", file=sys.stderr, flush=True)

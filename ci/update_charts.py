@@ -2,8 +2,8 @@
 
 usage: python ci/update_charts.py [--record] [NAME ...]
 
-A chart is drawn from data of the project without a network, and CI compares it with what its module draws. --record
-first asks the package index again, for charts that show what a command said of real wheels.
+A chart is drawn from data of the project without a network, and CI compares it with its module's output. --record first
+queries the package index again, for charts of real wheels.
 """
 
 from __future__ import annotations

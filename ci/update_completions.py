@@ -14,7 +14,7 @@ from pathlib import Path
 import shtab
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
+sys.path.insert(0, str(ROOT))  # a script finds only modules in its own folder
 
 from ci.command_line import one_parser, read_commands, value_name  # noqa: E402  # found by the line above
 from wheel_checks.catalogue import all_rules  # noqa: E402  # as above
@@ -32,7 +32,7 @@ def _rules() -> list[str]:
     return [*dict.fromkeys(name.rstrip("0123456789") for name in ids), *ids]
 
 
-# Values that have a name in the help, and what a shell offers for them. A test knows every name in use.
+# Values with a name in the help, and their completions in a shell. A test knows every name in use.
 WORDS: dict[str, Callable[[], list[str]]] = {
     "PREFIX": _rules,
     "RULE": _rules,
@@ -80,7 +80,8 @@ function _wheelproof_{name}
 end
 """,
 }
-# What shtab writes, and what completes more: each of several arguments; files after --output=, below ~ and with spaces.
+# Replacements in the output of shtab that complete more: each of several arguments; files after --output=, below ~ and
+# with spaces.
 REPLACED: dict[str, dict[str, str]] = {
     "bash": {},
     "zsh": {'"(*)::': '"*:', '"(*):': '"*:'},
@@ -148,7 +149,7 @@ def _prepare(action: argparse.Action, shell: str, functions: dict[str, str]) -> 
         action.complete = {shell: " "}  # type: ignore[attr-defined]  # as above; without it zsh offers files
     if shell == "zsh":
         action.option_strings = [f"{flag}=" if flag.startswith("--") else flag for flag in action.option_strings]
-        if isinstance(action, ListAction):  # may be repeated, which shtab knows of its own actions only
+        if isinstance(action, ListAction):  # may be repeated, which shtab supports only for its own actions
             action.__class__ = argparse._AppendAction  # type: ignore[assignment]  # noqa: SLF001
 
 

@@ -1,11 +1,11 @@
 """Pin the development environment: versions and hashes of everything in pyproject.toml.
 
-Three files, which agree on every version: ``constraints.txt`` holds the group ``dev`` and the build system,
-``constraints-run.txt`` only what wheelproof needs to be built and run, and ``constraints-mutation.txt`` that and the
-group ``mutation``. Pins that still fit are kept; ``--upgrade``
-takes the latest of everything. ``--check`` writes nothing and exits 1 when a file no longer fits pyproject.toml.
+Three files, which agree on every version: ``constraints.txt`` has the group ``dev`` and the build system,
+``constraints-run.txt`` only packages to build and run wheelproof, and ``constraints-mutation.txt`` that and the group
+``mutation``. Pins that still fit are kept; ``--upgrade`` upgrades everything. ``--check`` writes nothing and exits 1
+when a file no longer fits pyproject.toml.
 
-The files name no index: whoever installs from them uses their own, and the hashes hold on any of them.
+The files name no index: users install from their own, and the hashes are valid for any.
 """
 
 from __future__ import annotations

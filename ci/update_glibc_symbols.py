@@ -1,4 +1,4 @@
-"""Writes wheel_checks/data/glibc_symbols.txt: what the C library of this host and libstdc++ define, but for C++.
+"""Write wheel_checks/data/glibc_symbols.txt: the symbols of this host's C library and libstdc++, except C++ ones.
 
     python ci/update_glibc_symbols.py "Debian 12, libc6 2.36-9" /lib/x86_64-linux-gnu
 

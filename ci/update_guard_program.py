@@ -6,7 +6,7 @@ usage: python ci/update_guard_program.py [--check]
 
 The row of the version in tools/wheelproof/pins/guard/inside/layout.py is written from the modules there; rows of
 earlier versions stay, so that the guards of earlier releases are recognised. With --check nothing is written, and the
-exit code is 1 when the table or the options are not what they should be.
+exit code is 1 if the table or the options are stale.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@ Reads the central directories of the latest wheels of the packages that the proj
 x86_64 and aarch64, with all that they require, from the configured index. A folder counts with an ``__init__`` of its
 own, since namespace packages belong to many; so does one into which several projects write without owning it. A name
 that is customary for tests and examples is omitted. Projects that write into the package of another are named: whether
-they are meant to is a row of startup_code.toml.
-``--check`` compares the table with the index, and writes nothing.
+they are meant to is a row of startup_code.toml. ``--check`` compares the table with the index, and writes nothing.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ SHARED = {  # names that many projects install, by mistake or on purpose
     "benchmark", "benchmarks", "bin", "ci", "csrc", "doc", "docs", "example", "examples", "lib", "licenses", "scripts",
     "src", "test", "tests", "test_utils", "testing", "tools", "util", "utils",
 }  # fmt: skip
-FURTHER = [  # further builds of the same sources: a wheel of each is read, for whatever machine
+FURTHER = [  # further builds of the same sources: a wheel of each is read, for any machine
     "cupy-cuda11x", "cupy-rocm-5-0", "faiss-gpu", "faiss-gpu-cu11", "intel-tensorflow", "onnxruntime-directml",
     "onnxruntime-openvino", "onnxruntime-qnn==1.17.3", "onnxruntime-training", "opencv-contrib-python",
     "opencv-contrib-python-headless", "opencv-python", "opencv-python-headless", "pytorch-triton",
     "pytorch-triton-rocm", "tensorflow-gpu", "tensorflow-intel", "tensorflow-rocm", "tf-nightly", "triton-rocm",
     "triton-windows", "xgboost-cpu",
 ]  # fmt: skip
-NOT_ON_THE_INDEX = {  # by what builds them (2026-11): none of their wheels is on the package index
+NOT_ON_THE_INDEX = {  # by project (2026-11): none of their wheels is on the package index
     "cupy": ["cupy"],  # cupy-14.2.0.tar.gz
     "cupy_backends": ["cupy"],
     "cupyx": ["cupy"],

@@ -1,4 +1,4 @@
-"""Write ``wheel_checks/data/installers.toml``: what pip, uv and the index make of each fault of an archive.
+"""Write ``wheel_checks/data/installers.toml``: the verdicts of pip, uv and the index on each fault of an archive.
 
 ``python ci/update_installers.py [--index-checks zipfiles.py]`` crafts one wheel per fault and asks the real pip and uv,
 from a file and from an index on loopback. The index is queried by its own check of archives, of which a copy is given
@@ -157,9 +157,9 @@ def main() -> int:
     old = tomllib.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {"case": [], "versions": {}}
     known = {row["name"]: row.get("index") for row in old["case"]}
     check = index_checks(options.index_checks)
-    said = {**versions(), "index": options.index_version or old["versions"].get("index", "")}
+    current = {**versions(), "index": options.index_version or old["versions"].get("index", "")}
     day = dt.datetime.now(tz=dt.UTC).date()
-    lines = "\n".join(f"{name} = {json.dumps(version)}" for name, version in said.items())
+    lines = "\n".join(f"{name} = {json.dumps(version)}" for name, version in current.items())
     text = HEAD.format(day=day, versions=lines, pattern=f"'{RESERVED}'")
     with Installers() as installers, tempfile.TemporaryDirectory() as folder:
         for name, mutant in crafted().items():
@@ -167,13 +167,13 @@ def main() -> int:
             path.parent.mkdir()
             path.write_bytes(mutant.data)
             with index_of(FILE_NAME, mutant.data) as (index, requirement, _):
-                asked = ask(installers, path, index, requirement)
+                verdicts = ask(installers, path, index, requirement)
             row = {"name": name, "what": mutant.what}
-            row |= {way.replace(", ", "_"): _plain(answer) for way, answer in asked.says.items()}
+            row |= {source.replace(", ", "_"): _plain(answer) for source, answer in verdicts.says.items()}
             at_index = check(path) if check else known.get(name)
             row |= {} if at_index is None else {"index": at_index}
             text += "\n[[case]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in row.items())
-            text += f"differ = {json.dumps(asked.differ)}\n"
+            text += f"differ = {json.dumps(verdicts.differ)}\n"
             print(name, file=sys.stderr)
     if not TABLE.exists() or TABLE.read_text(encoding="utf-8") != text:
         TABLE.write_text(text, encoding="utf-8")
@@ -181,7 +181,7 @@ def main() -> int:
 
 
 def _plain(answer: str) -> str:
-    """A refusal without what is another one's every time."""
+    """A refusal without parts that change on every run."""
     return re.sub(r"\s+", " ", re.sub(r"n{20,}|(?:d{20,}/?)+", "...", answer)).strip()[:160]
 
 

@@ -1,6 +1,6 @@
 """Write the manual page ``docs/wheelproof.1``, which the wheel installs, with argparse-manpage.
 
-``--check`` writes nothing and exits 1 when the page is stale. The date of the page is that of its last change.
+``--check`` writes nothing and exits 1 when the page is stale. The date of the page is its last change.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from argparse_manpage.manpage import Manpage
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
+sys.path.insert(0, str(ROOT))  # a script finds only modules in its own folder
 
 from ci.command_line import SHARED, one_parser, read_commands  # noqa: E402  # found by the line above
 from wheelproof import __version__  # noqa: E402  # as above

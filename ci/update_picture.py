@@ -19,7 +19,7 @@ from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
+sys.path.insert(0, str(ROOT))  # a script finds only modules in its own folder
 
 from ci.reference.screens import COLUMNS, screens  # noqa: E402  # found by the line above
 

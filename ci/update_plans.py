@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the ready files in docs/adopting: what `wheelproof matrix plan` makes of the matrix next to them."""
+"""Write the ready files in docs/adopting: the output of `wheelproof matrix plan` for the matrix next to them."""
 
 from __future__ import annotations
 

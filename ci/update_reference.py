@@ -1,4 +1,4 @@
-"""Write ``docs/reference``: the commands, the settings, the documents and the tables, from what they are made of.
+"""Write ``docs/reference``: the commands, the settings, the documents and the tables, from their sources.
 
 ``--check`` writes nothing and exits 1 when a page is stale.
 """
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
+sys.path.insert(0, str(ROOT))  # a script finds only modules in its own folder
 
 from ci.command_line import read_commands  # noqa: E402  # found by the line above
 from ci.reference import commands, kernels, schemas, settings, tables  # noqa: E402  # as above

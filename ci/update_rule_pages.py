@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
+sys.path.insert(0, str(ROOT))  # a script finds only modules in its own folder
 
 from ci.reference.rules import pages  # noqa: E402  # found by the line above
 from wheel_checks.catalogue import all_rules  # noqa: E402  # as above

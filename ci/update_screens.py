@@ -1,10 +1,10 @@
-"""Type the commands of ``ci/reference/screens.toml`` into a terminal, and keep what it shows for their pages.
+"""Type the commands of ``ci/reference/screens.toml`` into a terminal, and record its output for their pages.
 
 usage: python ci/update_screens.py [--check] [COMMAND ...]
 
-Without COMMAND: all of them. Those of the lane "online" ask the package index; that of "kernels" uses the Python that
-WHEELPROOF_KERNELS_PYTHON names, else .venv-kernels. ``--check`` types those that need neither, writes nothing, and
-exits 1 when one shows something else than what is kept. ``ci/update_reference.py`` then writes the pages.
+Without COMMAND: all of them. The lane "online" queries the package index; "kernels" uses the Python that
+WHEELPROOF_KERNELS_PYTHON names, else .venv-kernels. ``--check`` types commands that need neither, writes nothing, and
+exits 1 if an output differs from the record. ``ci/update_reference.py`` then writes the pages.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
+sys.path.insert(0, str(ROOT))  # a script finds only modules in its own folder
 
 from ci.lanes import kernels_python  # noqa: E402  # found by the line above
 from ci.reference.screens import COLUMNS, LINES, Screen, screens  # noqa: E402  # as above
@@ -60,13 +60,13 @@ def main() -> int:
 
 
 def is_kept(screen: Screen, text: str) -> bool:
-    """Whether this is what is kept, but for seconds and what was read."""
+    """Whether the text equals the record, except seconds and bytes read."""
     kept = screen.kept.read_text(encoding="utf-8") if screen.kept.exists() else ""
     return VARYING.sub("", kept) == VARYING.sub("", text)
 
 
 def show(screen: Screen) -> str:
-    """What a terminal shows of the command, its first lines where it is more than a screen."""
+    """The output of the command on a terminal, its first lines if it is longer than a screen."""
     with tempfile.TemporaryDirectory(prefix="wheelproof-screen-") as place:
         folder = Path(place) / "project"
         prepare(screen, folder)
@@ -90,7 +90,7 @@ def prepare(screen: Screen, folder: Path) -> None:
 
 
 def typed(command: str, folder: Path) -> str:
-    """What the terminal shows. Progress goes to standard error, and is left out."""
+    """The output on the terminal. Progress goes to standard error, and is omitted."""
     ours, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
     child = subprocess.Popen(
@@ -115,7 +115,7 @@ def typed(command: str, folder: Path) -> str:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """A terminal with colours and an empty cache; what is configured for wheelproof here does not count."""
+    """A terminal with colours and an empty cache; the local configuration of wheelproof does not apply."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     left_out = ("WHEELPROOF_", "CI", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}

@@ -1,10 +1,10 @@
-"""Writes wheel_checks/data/torch_exports.bin: the hashes of what torch's own libraries export, release by release.
+"""Writes wheel_checks/data/torch_exports.bin: the hashes of the exports of torch's own libraries, by release.
 
 usage: python ci/update_torch_exports.py [--oldest 2.2] [--jobs 4] [--check COUNT]
 
-Reads .gnu.hash of each library by ranges: about 4 MB for the first wheel of a release and machine, of which all
-libraries are read, and 1.5 MB for that of each other Python, of which only libtorch_python.so is. All wheels take 15
-minutes and 500 MB. --check reads COUNT releases, spread over the table, and compares them with it; it writes nothing.
+Reads .gnu.hash of each library by ranges: about 4 MB for the first wheel of a release and machine, all libraries, and
+1.5 MB for each other Python, only libtorch_python.so. All wheels take 15 minutes and 500 MB. --check reads COUNT
+releases, spread over the table, and compares them with it; it writes nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 
 from packaging.version import Version
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a script finds only what is next to it
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a script finds only modules in its own folder
 
 from ci.exported_hashes import read_exported_hashes
 from wheel_checks.facts.archive.facts import Archive
@@ -50,7 +50,7 @@ FIRST_CHOICE = "cp312"  # the Python of which all libraries are read; every rele
 
 @dataclass(frozen=True)
 class Build:
-    """One release on one machine: its full version, what the libraries export."""
+    """One release on one machine: its full version, exports of the libraries."""
 
     version: str
     machine: str
@@ -78,7 +78,7 @@ def main() -> int:
 
 
 def _releases(files: Sequence[IndexFile], oldest: Version) -> list[list[tuple[WheelName, IndexFile]]]:
-    """The wheels of each release and machine, one per Python, that of FIRST_CHOICE first; the oldest release first."""
+    """The wheels of each release and machine, one per Python, FIRST_CHOICE first; the oldest release first."""
     found: dict[tuple[Version, str], dict[str, tuple[WheelName, IndexFile]]] = defaultdict(dict)
     for file in files:
         if not file.is_wheel or file.yanked or "manylinux" not in file.file_name:
@@ -133,7 +133,7 @@ def _exports(source: ByteSource, archive: Archive, name: str) -> frozenset[int]:
 
 
 def _full_version(source: ByteSource, archive: Archive) -> str:
-    """What torch/version.py says, with the local part that the file's name lacks."""
+    """The version in torch/version.py, with the local part that the file's name lacks."""
     content = read_members(source, archive, {VERSION_FILE: LARGEST_VERSION_FILE}).parse(VERSION_FILE, bytes.decode)
     match = None if isinstance(content, Unavailable) else re.search(r"__version__ = '([^']+)'", content)
     if match is None:
@@ -154,7 +154,7 @@ def _table(builds: Sequence[Build]) -> bytes:
 
 
 def _compare(builds: Sequence[Build]) -> int:
-    """0 when the table holds the same of each build."""
+    """0 if the table has the same values for each build."""
     different = 0
     for build in builds:
         same = stored_sets(build.version, build.machine) == (build.version, build.sets)

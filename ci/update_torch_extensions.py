@@ -2,8 +2,8 @@
 
 usage: python ci/update_torch_extensions.py [NAME...]     (default: the names that the table has)
 
-Reads the latest source archive of each from the configured index and looks for a build requirement on torch, and for
-an import of torch in setup.py. An archive above the limit of size, and one that needs no torch, is omitted and named.
+Reads the latest source archive of each from the configured index and looks for a build requirement on torch, and for an
+import of torch in setup.py. An archive above the limit of size, or without torch is omitted and named.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ IMPORT = re.compile(r"^\s*(?:import torch\b|from torch\b)", re.MULTILINE)
 
 
 def main() -> int:
-    """Read the archives, write the table, and say what was omitted."""
+    """Read the archives, write the table, and print omitted packages."""
     names = sys.argv[1:] or [row["name"] for row in tomllib.loads(TABLE.read_text(encoding="utf-8"))["extension"]]
     today = dt.datetime.now(dt.UTC).date()
     lines = [
@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def look(name: str, index: SimpleIndex, client: HttpClient) -> tuple[Version, str]:
-    """The version of the latest source archive, and what in it needs torch. Raises ValueError when nothing does."""
+    """The version of the latest source archive, and the part that needs torch. Raises ValueError without one."""
     archives: list[tuple[Version, IndexFile]] = [
         (parse_sdist_filename(file.file_name)[1], file)
         for file in index.files(name).files
@@ -87,7 +87,7 @@ def look(name: str, index: SimpleIndex, client: HttpClient) -> tuple[Version, st
 
 
 def needs_torch(name: str, text: str) -> str:
-    """What in a pyproject.toml or setup.py needs torch at build time; "" when nothing does."""
+    """The part of a pyproject.toml or setup.py that needs torch at build time; "" without one."""
     if name == "setup.py":
         return "setup.py imports torch" if IMPORT.search(text) else ""
     requires = tomllib.loads(text).get("build-system", {}).get("requires", [])

@@ -73,7 +73,7 @@ def _companion(torch: Version, accepts: Mapping[Version, SpecifierSet]) -> str:
 
 
 def _by_version(files: tuple[IndexFile, ...], oldest: Version) -> dict[Version, list[IndexFile]]:
-    """The wheels for Linux, without those of a local version, by release."""
+    """The wheels for Linux, without local versions, by release."""
     found: dict[Version, list[IndexFile]] = {}
     for file in files:
         if file.is_wheel and "manylinux" in file.file_name and not file.yanked:
@@ -86,7 +86,7 @@ def _by_version(files: tuple[IndexFile, ...], oldest: Version) -> dict[Version, 
 def _accepted(
     client: HttpClient, name: str, releases: Mapping[Version, list[IndexFile]]
 ) -> Iterator[tuple[Version, SpecifierSet]]:
-    """Each release, and the torch that it accepts. Raises KeyError for one that names none, unless that is known."""
+    """Each release, and the torch that it accepts. Raises KeyError if it names none, unless that is known."""
     for version, files in releases.items():
         file = next(file for file in files if "x86_64" in file.file_name)
         metadata = read_wheel(client.open(file.url, size=file.size), Request(file.file_name)).metadata

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write in ``tests/data/twine.json`` what `twine check` says of each METADATA there: "" when it takes it.
+"""Write the verdicts of `twine check` on each METADATA into ``tests/data/twine.json``: "" if valid.
 
 twine is no dependency of ours: `uv run --with twine` gets it from the index that you have configured.
 """

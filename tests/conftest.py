@@ -1,4 +1,4 @@
-"""What holds for every test: no network but loopback, a clean environment, and lanes that say so when they did not run.
+"""For every test: no network except loopback, a clean environment, and a report of lanes that did not run.
 
 Markers open lanes that not every machine has. ``online`` tests talk to the configured package index, and are
 skipped when it does not answer. ``browser`` tests need Chromium, and are skipped if none exists. ``kernels`` tests
@@ -52,7 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Give children what a shell in the foreground gives them: a background command is started with signals ignored."""
+    """Give children the state of a foreground shell: a background command is started with signals ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
@@ -100,7 +100,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-    """Skip a test that itself starts a compiler, git or ps where there is none; what our code starts is not excused."""
+    """Skip a test that itself starts a compiler, git or ps if it is missing; programs started by our code are not
+    excused.
+    """
     report = yield
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, FileNotFoundError) and error.filename in NEEDS["compiler"].missing:
@@ -162,7 +164,7 @@ class _Started(subprocess.Popen[Any]):
         self.all.append(self)
 
     def has_open_pipe(self) -> bool:
-        """Whether a ResourceWarning follows, in whatever test the garbage collector runs next."""
+        """Whether a ResourceWarning follows, in any later test in which the garbage collector runs."""
         return any(pipe is not None and not pipe.closed for pipe in (self.stdin, self.stdout, self.stderr))
 
 
@@ -200,7 +202,7 @@ def _only_loopback(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 
 
 def is_loopback(host: object) -> bool:
-    """True for this host's own addresses and names, and for None, which stands for them."""
+    """True for this host's own addresses and names, and for None, which means them."""
     name = host.decode() if isinstance(host, bytes) else host
     if name in {None, "", "localhost"}:
         return True
@@ -212,7 +214,7 @@ def is_loopback(host: object) -> bool:
 
 @dataclass(frozen=True)
 class Run:
-    """How a command ended: its exit code, and what it wrote to standard output and standard error."""
+    """The result of a command: exit code, standard output and standard error."""
 
     status: int
     out: str

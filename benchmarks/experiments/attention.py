@@ -1,8 +1,8 @@
-"""Paged attention measured again: each stage of the kernel next to dense attention, and what a launch costs.
+"""Paged attention measured again: each stage of the kernel and dense attention, and the cost of a launch.
 
 Ringlein et al., "The Anatomy of a Triton Attention Kernel": the stages of one Triton kernel in vLLM, next to
-FlashAttention 3. That is not in torch: it is timed where the package fa3-fwd is installed, whose build knows no pages;
-otherwise cuDNN's dense attention stands for it.
+FlashAttention 3. It is not in torch: it is timed if the package fa3-fwd is installed, whose build has no pages;
+otherwise cuDNN's dense attention is used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ REPORTED = (
     "19.7 %, query blocks 49 %, static grid in a full CUDA graph 98.6 to 105.9 %"
 )
 SEED = 20261122
-MODEL: dict[str, Any] = {"longest": True, "spare": 0}  # Llama 3 8B's heads and pages of 16 are what is drawn by default
+MODEL: dict[str, Any] = {"longest": True, "spare": 0}  # by default Llama 3 8B's heads and pages of 16 are drawn
 
 
 SHARES = (0, 50, 100)  # per cent of the sequences of a batch that decode; the others are prompts

@@ -1,7 +1,7 @@
-"""Attention within blocks measured again: both passes next to FlashAttention 2, and what it costs to rotate afterwards.
+"""Attention within blocks measured again: both passes and FlashAttention 2, and the cost of a rotation afterwards.
 
 "TLX Block Attention" (PyTorch's blog, 26 May 2026), tables 5 to 8, on a B200. FlashAttention 2 and cuDNN get blocks as
-a batch of sequences of 64 tokens, for which they need no mask: the batch here is one that has no other blocks.
+a batch of sequences of 64 tokens, for which they need no mask: this batch has no other blocks.
 """
 
 from __future__ import annotations

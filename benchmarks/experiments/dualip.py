@@ -1,4 +1,4 @@
-"""DuaLip: one gradient of the dual of a matching problem, and what it is made of."""
+"""DuaLip: one gradient of the dual of a matching problem, and its parts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.experiments.model import Experiment, Run
 
 USERS, ITEMS, LEAST, MOST = 1_000_000, 10_000, 1, 31
-STRENGTH = 0.1
+SMOOTHING = 0.1
 SEED = 20261120
 
 
@@ -65,7 +65,7 @@ def _dual(program: Any) -> Any:
 
 
 def _torch_gradient(*, compiled: bool = False) -> Run:
-    """What does not change from one iteration to the next is made beforehand; A x is a product of cuSPARSE."""
+    """Constants of all iterations are made beforehand; A x is a product of cuSPARSE."""
     import torch  # as above
 
     program = _program()
@@ -85,7 +85,7 @@ def _torch_gradient(*, compiled: bool = False) -> Run:
 
 def _price_in_torch(program: Any, dual: Any) -> Any:
     matrix = program.columns
-    return (program.cost + matrix.values * dual[matrix.indices]) * (-1 / STRENGTH)
+    return (program.cost + matrix.values * dual[matrix.indices]) * (-1 / SMOOTHING)
 
 
 def _project_in_torch(program: Any) -> Callable[[Any], Any]:
@@ -104,7 +104,7 @@ def _ours_gradient() -> Run:
     dual = _dual(program)
 
     def run() -> object:
-        price = (program.cost + sparse_product(program.columns, dual)) * (-1 / STRENGTH)
+        price = (program.cost + sparse_product(program.columns, dual)) * (-1 / SMOOTHING)
         x = simplex_projection(price, program.blocks, radius=program.radius, out=price)
         return sparse_product(program.rows, x) - program.limits
 

@@ -1,7 +1,7 @@
-"""Kernel fusion measured again: what Inductor generates for the examples of its authors, and what is written by hand.
+"""Kernel fusion measured again: Inductor's kernels for the examples of its authors, and ours.
 
 "Why Is PyTorch Compile So Fast: Kernel Fusion" (PyTorch's blog, 27 May 2026). It has no figures but counts of kernels
-and of memory operations; the names of the generated kernels, in the last column, say what was fused.
+and of memory operations; the names of the generated kernels, in the last column, show the fusions.
 """
 
 from __future__ import annotations

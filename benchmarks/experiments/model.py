@@ -1,4 +1,5 @@
-"""What an experiment is: one headline of the documents that the kernels come from, measured again in several variants.
+"""The model of an experiment: one headline of the documents that the kernels come from, measured again in several
+variants.
 
 ``benchmarks/seeds.py`` times the variants side by side in one run. This module imports neither torch nor triton.
 """
@@ -13,7 +14,7 @@ Run = Callable[[], object]
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A function to time, and what the table is to say of it besides: errors, bytes, what a compiler made of it."""
+    """A function to time, and its notes in the table: errors, bytes, generated kernels."""
 
     run: Run
     note: str
@@ -25,12 +26,12 @@ class Noted:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """One experiment: what the document reports, and the variants that are timed here.
+    """One experiment: the figures of the document, and the variants that are timed here.
 
     A value of ``variants`` is a factory: it makes the inputs once, on the GPU, and returns the function to time. It may
     raise ImportError or RuntimeError when the variant cannot run here; the table then shows why. Ratios are taken
     against ``baseline``, a key of ``variants``: how many times as fast a variant is. Variants are captured in a CUDA
-    graph; those named in ``without_graph`` are timed as they are launched. ``work`` says in words what one call does.
+    graph; those named in ``without_graph`` are timed as launched. ``work`` describes one call in words.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Muon: what half of the symmetric products saves, and the Gram form; a step next to one of AdamW, and its memory."""
+"""Muon: the savings of symmetric products, and the Gram form; a step next to one of AdamW, and its memory."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ _INDICES: dict[Any, Any] = {}
 
 
 def _index(device: Any, torch: Any) -> Any:
-    """Row 0, made once: a graph must not hold a copy from the CPU."""
+    """Row 0, made once: a graph must not have a copy from the CPU."""
     if device not in _INDICES:
         _INDICES[device] = torch.zeros(1, dtype=torch.int32, device=device)
     return _INDICES[device]

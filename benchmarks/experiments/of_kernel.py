@@ -14,7 +14,7 @@ SEED = 20261127
 Shape = Mapping[str, Any]
 GENERATED = re.compile(
     r"^def (triton_\w+)\(", re.MULTILINE
-)  # of Inductor's code: each kernel's name says what is in it
+)  # of Inductor's code: each kernel's name lists its operations
 
 
 def ours(name: str, shape: Shape) -> Callable[[], Run]:

@@ -1,7 +1,7 @@
-"""What a server runs around its layers: the parts of a gated delta net, routing, sampling; and the loss of training.
+"""Operations of a server around its layers: a gated delta net, routing, sampling; and the loss of training.
 
-The documents have no figures for these. The convolution's states are half of what TokenSpeed sends from prefill to
-decoding; its layers compute their gates, and its router takes the k greatest experts.
+The documents have no figures for these. The convolution's states are half of the data that TokenSpeed sends from
+prefill to decoding; its layers compute their gates, and its router takes the k greatest experts.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kernels_smoke.block_scaled.block_scaled_mm import Configuration
 
-_OPERANDS = [  # rows and bytes of a row that one program converts, and its warps
+_OPERANDS = [  # rows and bytes of a row converted by one program, and its warps
     *((1, 1024, 4), (2, 1024, 4), (4, 1024, 4), (4, 1024, 8), (8, 512, 4), (2, 2048, 8), (1, 512, 2), (4, 512, 4)),
 ]
 _WEIGHTS = [  # block_n, block_k in bytes, warps, stages, splits

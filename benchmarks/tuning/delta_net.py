@@ -11,7 +11,7 @@ from kernels_smoke.delta_net.gated_delta_rule_decode import Configuration as Dec
 from kernels_smoke.launching.checks import WholeRows
 
 _CHUNK = [
-    # 64 columns: four warps hold the state as the left operand of Hopper's products.
+    # 64 columns: in four warps the state is the left operand of Hopper's products.
     *(
         Chunk(chunk=chunk, block_v=64, warps=4, stages=stages, segments=segments)
         for chunk, stages in ((32, 3), (32, 4), (64, 3))
@@ -19,7 +19,7 @@ _CHUNK = [
     ),
     # 128 columns: half as much traffic, and half as many programs.
     Chunk(chunk=32, block_v=128, warps=8, stages=3),
-    # 32 columns: more programs, whose products are those of older GPUs.
+    # 32 columns: more programs, with the products of older GPUs.
     Chunk(chunk=32, block_v=32, warps=4, stages=3),
 ]
 

@@ -1,7 +1,7 @@
-"""What may be faster than the present configurations of the quantisation kernels: ``(speed or "" for all, candidate)``.
+"""Candidates for faster configurations of the quantisation kernels: ``(speed or "" for all, candidate)``.
 
-Bytes under way for each multiprocessor are what counts; they come from many small programs. Few that stay, and load the
-next rows while they work on this one, were measured, too, and none was the fastest.
+Bytes under way for each multiprocessor are decisive; they come from many small programs. A few persistent programs that
+prefetch the next rows were measured, too, and none was the fastest.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GROUPS = [
     for vector in (8, 16)
     for eviction in ("", "evict_first")
 ]
-# Rows of two times 12288: one of them is 48 KB, and a multiprocessor holds 227 KB.
+# Rows of two times 12288: one of them is 48 KB; a multiprocessor has 227 KB.
 SWIGLU_ROWS = [
     Configuration(warps=warps, vector=vector, eviction=eviction)
     for warps in (4, 8, 16, 32)

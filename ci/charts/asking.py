@@ -1,4 +1,4 @@
-"""What `wheelproof verify` says of wheels of the public index, whatever the configuration of pip here adds to it."""
+"""Run `wheelproof verify` on wheels of the public index, without the local configuration of pip."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from unittest.mock import patch
 from wheelproof.cli.main import main
 
 
-def verify(*asked: str) -> dict[str, Any]:
+def verify(*arguments: str) -> dict[str, Any]:
     """The report of the command with these arguments."""
     set_here = {name for name in os.environ if name.startswith(("PIP_", "UV_"))} - {"PIP_CERT"}
     public = {name: value for name, value in os.environ.items() if name not in set_here}
     public["PIP_CONFIG_FILE"] = os.devnull
     output = io.StringIO()
     with patch.dict(os.environ, public, clear=True), contextlib.redirect_stdout(output):
-        main(["verify", *asked, "--format", "json"])
+        main(["verify", *arguments, "--format", "json"])
     report: dict[str, Any] = json.loads(output.getvalue())
     return report

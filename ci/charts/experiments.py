@@ -19,7 +19,7 @@ def draw() -> str:
     """The chart."""
     page, date, gpu, software = measured(f"| variant | us | {_COLUMN} |")
     about = (f"{gpu}, {software}, {date}: times as fast as", "the baseline of each experiment.")
-    y, body, said = top(about), [], []
+    y, body, figures = top(about), [], []
     for part in re.split(r"^#+ ", page, flags=re.MULTILINE)[1:]:
         name = part.partition("\n")[0].strip()
         rows = _fastest([row for row in table_in(part, "variant", "us", _COLUMN) if row[_COLUMN] != "-"])
@@ -37,13 +37,13 @@ def draw() -> str:
             label, style = (f"{variant} (baseline)", "base") if row[_COLUMN] == "baseline" else (variant, "fair")
             body += bar(label, speed / max(speeds.values()), f"{speed:.2f}x", y, style=style)
             y += 29
-        said.append(f"{name}: " + ", ".join(f"{variant} {speed:.2f}" for variant, speed in speeds.items()))
+        figures.append(f"{name}: " + ", ".join(f"{variant} {speed:.2f}" for variant, speed in speeds.items()))
         y += 10
-    return chart("Experiments, measured again", about, body, y + 8, f"{gpu}, {date}. {'; '.join(said)}.")
+    return chart("Experiments, measured again", about, body, y + 8, f"{gpu}, {date}. {'; '.join(figures)}.")
 
 
 def _fastest(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The baseline and the two fastest of the others, as they stand in the table."""
+    """The baseline and the two fastest of the others, in table order."""
     others = [row for row in rows if row[_COLUMN] != "baseline"]
     kept = sorted(others, key=lambda row: -float(row[_COLUMN].rstrip("x")))[:2]
     return [row for row in rows if row[_COLUMN] == "baseline" or row in kept]

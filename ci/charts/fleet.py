@@ -28,7 +28,7 @@ def draw() -> str:
     """The chart."""
     names = make_fleet(_TRAYS)
     faults = seed_faults(names, _FAULTS, _SEED)
-    given = (Document(f"{host}.json", host, json.loads(told)) for host, _, told in documents(names, faults, _SEED))
+    given = (Document(f"{host}.json", host, json.loads(data)) for host, _, data in documents(names, faults, _SEED))
     report = merge(given, names, Selection())
     tables = report.overview.tables if report.overview else ()
     (found,) = (table for table in tables if isinstance(table, HeatMap))

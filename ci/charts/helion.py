@@ -1,4 +1,4 @@
-"""Geometric means against torch.compile, ours next to those that Helion's authors published.
+"""Geometric means against torch.compile, ours and those published by Helion's authors.
 
 Drawn from the table of ``benchmarks/seeds.py`` in the pages of benchmarks.
 """
@@ -28,5 +28,5 @@ def draw() -> str:
         y += 38
     body.append(box(MARGIN, y + 10, 40, 5, "other", radius=1))
     body.append(text(MARGIN + 52, y + 18, "Helion's kernels, as published for an H100", size=SIZE, style="quiet"))
-    said = "; ".join(f"{kernel}: {ours:.2f}, Helion's {theirs:.2f}" for kernel, (ours, theirs) in means.items())
-    return chart("Ours and Helion's kernels", about, body, y + 36, f"{gpu}, {date}. {said}.")
+    figures = "; ".join(f"{kernel}: {ours:.2f}, Helion's {theirs:.2f}" for kernel, (ours, theirs) in means.items())
+    return chart("Ours and Helion's kernels", about, body, y + 36, f"{gpu}, {date}. {figures}.")

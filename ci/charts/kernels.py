@@ -1,4 +1,4 @@
-"""Our kernels next to their roof: how near each comes to what memory and tensor cores of its GPU allow.
+"""Our kernels next to their roof: their share of the rates of memory and tensor cores.
 
 Drawn from the table of measured times in the pages of benchmarks, above which its device and date are.
 """
@@ -47,8 +47,8 @@ def draw() -> str:
     body.append(
         text(MARGIN + 52, y + 26, "the fastest other implementation that was measured", size=SIZE, style="quiet")
     )
-    said = "; ".join(f"{one.label}: {100 * one.share:.0f} %" for one in timed)
-    return chart("Kernels next to their roof", about, body, y + 44, f"{gpu}, {date}. {said}.")
+    figures = "; ".join(f"{one.label}: {100 * one.share:.0f} %" for one in timed)
+    return chart("Kernels next to their roof", about, body, y + 44, f"{gpu}, {date}. {figures}.")
 
 
 def _timed(page: str) -> Iterator[Timed]:

@@ -1,4 +1,4 @@
-"""A matrix of platforms and Pythons by torch: what `wheelproof verify --expect cuda` says of each cell's wheel.
+"""A matrix of platforms and Pythons by torch: the result of `wheelproof verify --expect cuda` for each cell's wheel.
 
 ``record()`` asks the package index, and writes the answers to matrix.json, from which the chart is drawn.
 """
@@ -26,7 +26,7 @@ _LOOKS = {
 
 
 def record() -> None:
-    """Ask for each cell, and keep what its wheel is built for ("" where there is no wheel)."""
+    """Query each cell, and record the accelerator of its wheel ("" without a wheel)."""
     cells, date = [], ""
     for platform, python, torch in product(_PLATFORMS, _PYTHONS, _TORCH):
         report = verify(f"torch=={torch}", "--platform", platform, "--python", python, "--expect", "cuda")
@@ -49,8 +49,8 @@ def draw() -> str:
     for cell in run["cells"]:
         state = cell["verdict"] if cell["built"] else "none"
         counts[state] += 1
-        said = {"fail": "CPU", "none": "-"}.get(state, cell["built"])
-        rows.setdefault(f"{cell['platform']} {cell['python']}", []).append((state, said))
+        label = {"fail": "CPU", "none": "-"}.get(state, cell["built"])
+        rows.setdefault(f"{cell['platform']} {cell['python']}", []).append((state, label))
     about = (
         "By platform, Python, and newest patch release of a torch:",
         f"what verify --expect cuda finds in its wheel, {run['date']}.",
@@ -63,7 +63,7 @@ def draw() -> str:
     entries, y = legend([(look, signs[state]) for state, look in _LOOKS.items()], y + 12)
     by_row = {name: zip(headings, cells, strict=True) for name, cells in rows.items()}
     listed = "; ".join(
-        f"{name}: {', '.join(f'{v} {said}' for v, (_, said) in cells)}" for name, cells in by_row.items()
+        f"{name}: {', '.join(f'{v} {label}' for v, (_, label) in cells)}" for name, cells in by_row.items()
     )
     total = ", ".join(f"{counts[state]} {look.meaning}" for state, look in _LOOKS.items())
     return chart("Who gets CUDA", about, [*body, *entries], y + 6, f"{total}. {listed}.")

@@ -1,4 +1,4 @@
-"""Readiness of packages by GPU: how many have code for it, and those that are not ready everywhere.
+"""Readiness of packages by GPU: how many have code for it, and packages that are not ready everywhere.
 
 Drawn from the tables of docs/readiness.md, which ci/readiness.py makes.
 """
@@ -32,12 +32,12 @@ def draw() -> str:
         f"Newest releases on {date}, of {len(runs)} packages, CPython 3.12.",
         "Counted: packages whose wheel has code for a GPU of NVIDIA.",
     )
-    y, body, said = top(about) + 6, [], []
+    y, body, figures = top(about) + 6, [], []
     most = max(sum(bool(by_gpu.get(gpu)) for by_gpu in runs.values()) for gpu in gpus)
     for gpu in gpus:
         counts = Counter(by_gpu[gpu] for by_gpu in runs.values() if by_gpu.get(gpu))
         body += _bar(gpu, counts, most, y)
-        said.append(f"{gpu}: " + ", ".join(f"{counts[state]} {_LOOKS[state].meaning}" for state in _LOOKS))
+        figures.append(f"{gpu}: " + ", ".join(f"{counts[state]} {_LOOKS[state].meaning}" for state in _LOOKS))
         y += 38
     entries, y = legend([(look, _SIGNS[state]) for state, look in _LOOKS.items()], y + 4)
     body += entries
@@ -47,11 +47,11 @@ def draw() -> str:
     cells, y = grid(rows, _LOOKS, left=_LEFT, y=y + 40, cell=(_COLUMN, _ROW), headings=gpus)
     body += cells
     listed = "; ".join(f"{name}: {', '.join(f'{g} {s}' for g, s in by.items() if s)}" for name, by in behind.items())
-    return chart("Code for your GPU", about, body, y + 16, f"{'; '.join(said)}. Behind: {listed}.")
+    return chart("Code for your GPU", about, body, y + 16, f"{'; '.join(figures)}. Behind: {listed}.")
 
 
 def _runs(page: str) -> dict[str, dict[str, str]]:
-    """By package what its wheel has for each GPU ("yes", "by PTX", "no", "unknown"; "" for no GPU code)."""
+    """The state of each package's wheel for each GPU ("yes", "by PTX", "no", "unknown"; "" for no GPU code)."""
     runs: dict[str, dict[str, str]] = {}
     for machine, gpus in _GPUS.items():
         section = page.partition(f"\n## {machine}\n")[2]
@@ -61,7 +61,7 @@ def _runs(page: str) -> dict[str, dict[str, str]]:
 
 
 def _bar(gpu: str, counts: Counter[str], most: int, y: float) -> list[str]:
-    """The counts as one bar, each part as wide as it is large, with its number where there is room for it.
+    """The counts as one bar, each part as wide as it is large, with its number if there is room for it.
 
     A bar of ``most`` packages is as wide as the chart.
     """

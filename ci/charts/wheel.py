@@ -1,6 +1,6 @@
 """How a wheel is read: which bytes of torch for aarch64 `wheelproof verify` asks for, from a real run by ranges.
 
-``record()`` asks the package index, and writes what was read to wheel.json, from which the chart is drawn.
+``record()`` queries the package index, and writes wheel.json, from which the chart is drawn.
 """
 
 from __future__ import annotations
@@ -91,9 +91,9 @@ def draw() -> str:
         body.append(text(126, y, f"{count:,}", size=SIZE, anchor="end"))
         body.append(text(138, y, f"bytes of {name}", size=SIZE, style="quiet"))
         y += 24
-    said = f"{run['wheel']}, {size:,} bytes: {read:,} were read, in these megabytes of the file: {', '.join(touched)}."
+    intro = f"{run['wheel']}, {size:,} bytes: {read:,} were read, in these megabytes of the file: {', '.join(touched)}."
     return chart(
-        "How a wheel is read", about, body, y, f"{said} {'; '.join(f'{c:,} of {n}' for n, c in parts.items())}."
+        "How a wheel is read", about, body, y, f"{intro} {'; '.join(f'{c:,} of {n}' for n, c in parts.items())}."
     )
 
 

@@ -1,4 +1,4 @@
-"""What wheelproof says about a package on a machine: the command is run, and its JSON report is read."""
+"""Run wheelproof on a package for a machine, and read its JSON report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RULES = "WHL2,WHL6"  # the accelerator and the GPU code; how a wheel was packed
 
 
 def ask(package: str, machine: str, truth: dict[str, Any] | None) -> dict[str, Any]:
-    """Judge the newest release, or the one of the truth, so that both look at the same file."""
+    """Judge the newest release, or the one of the truth, so that both read the same file."""
     version = truth["wheel"].split("-")[1] if truth and not from_source(truth) else ""
     requirement = f"{package}=={version}" if version else package
     options = ["--platform", machine, "--python", "3.12", "--gpu", ",".join(GPUS[machine])]

@@ -19,7 +19,7 @@ _ORDER: tuple[Outcome, ...] = ("wrong", "undecided", "right")  # the worst first
 
 @dataclass(frozen=True)
 class Judgement:
-    """What became of one row; ``why`` has a sentence for each thing that is wrong or undecided."""
+    """The result of one row; ``why`` has a sentence for each thing that is wrong or undecided."""
 
     outcome: Outcome
     why: tuple[str, ...] = ()
@@ -60,12 +60,12 @@ def totals(judgements: Iterable[Judgement]) -> Counter[str]:
 
 @cache
 def _by_hand() -> dict[tuple[str, str, str], str]:
-    """What people decided where own libraries of one package differ, with the reason in the file."""
+    """Decisions by people for packages whose own libraries differ, with the reason in the file."""
     return {(row["package"], row["machine"], row["capability"]): row["how"] for row in _decided()["row"]}
 
 
 def _accelerator_by_hand(package: str) -> str:
-    """What people decided of a package where no section and no needed library shows it; "" for all others."""
+    """A decision by people for a package without a section or needed library that shows it; "" for all others."""
     rows = _decided()["accelerator"]
     return next((row["is"] for row in rows if row["package"] == package), "")
 
@@ -76,45 +76,45 @@ def _decided() -> dict[str, list[dict[str, str]]]:
 
 
 def _without_wheel(answer: dict[str, Any]) -> Judgement:
-    """Where pip takes no wheel of the newest release, PASS is wrong."""
+    """PASS is wrong if pip chooses no wheel of the newest release."""
     if answer["exit"] == 0:
         return Judgement("wrong", (f"pip takes no wheel, and wheelproof passes {answer['file']}",))
     return Judgement("right")
 
 
 def _accelerator(answer: dict[str, Any], facts: Truth) -> list[tuple[Outcome, str]]:
-    said, shown = answer["accelerator"], _accelerator_by_hand(answer["package"]) or facts.accelerator
-    if said == shown or (shown == "none" and (said in {"cpu", "none", facts.loaded} or not facts.native)):
+    got, shown = answer["accelerator"], _accelerator_by_hand(answer["package"]) or facts.accelerator
+    if got == shown or (shown == "none" and (got in {"cpu", "none", facts.loaded} or not facts.native)):
         return []
-    if shown == "none" and said == "cuda" and facts.hinted:
+    if shown == "none" and got == "cuda" and facts.hinted:
         return []
-    outcome: Outcome = "undecided" if said in {"", "unknown"} else "wrong"
+    outcome: Outcome = "undecided" if got in {"", "unknown"} else "wrong"
     return [
-        (outcome, f"accelerator: wheelproof says {said or 'not known'} ({answer['headline']}), content shows {shown}")
+        (outcome, f"accelerator: wheelproof says {got or 'not known'} ({answer['headline']}), content shows {shown}")
     ]
 
 
 def _cuda(answer: dict[str, Any], facts: Truth) -> list[tuple[Outcome, str]]:
-    said = {version.split(".")[0] for version in answer["cuda"]}
+    got = {version.split(".")[0] for version in answer["cuda"]}
     shown = set(facts.cuda)
-    if facts.accelerator != "cuda" or answer["accelerator"] != "cuda" or said == shown or (said and not shown):
+    if facts.accelerator != "cuda" or answer["accelerator"] != "cuda" or got == shown or (got and not shown):
         return []
     if not shown:
         return []
-    outcome: Outcome = "undecided" if not said else "wrong"
-    return [(outcome, f"CUDA: wheelproof says {sorted(said) or 'no version'}, sonames show {sorted(shown)}")]
+    outcome: Outcome = "undecided" if not got else "wrong"
+    return [(outcome, f"CUDA: wheelproof says {sorted(got) or 'no version'}, sonames show {sorted(shown)}")]
 
 
 def _code(answer: dict[str, Any], facts: Truth, gpu: str) -> list[tuple[Outcome, str]]:
     capability = CAPABILITIES[gpu]
-    shown, said = _shown(answer, facts, capability), answer["runs"].get(gpu, "")
+    shown, got = _shown(answer, facts, capability), answer["runs"].get(gpu, "")
     if shown == "mixed":
         details = ", ".join(f"{path} {how}" for path, how in facts.libraries[capability].items())
-        return [("undecided", f"{gpu}: own libraries differ, decide by hand; wheelproof says {said}: {details[:400]}")]
-    if said in shown.split(" or ") or (shown == "no code" and said in {"", "none"}) or shown == "either":
+        return [("undecided", f"{gpu}: own libraries differ, decide by hand; wheelproof says {got}: {details[:400]}")]
+    if got in shown.split(" or ") or (shown == "no code" and got in {"", "none"}) or shown == "either":
         return []
-    outcome: Outcome = "undecided" if said in {"", "unknown"} else "wrong"
-    return [(outcome, f"{gpu}: wheelproof says {said or 'nothing'}, cuobjdump shows {shown}")]
+    outcome: Outcome = "undecided" if got in {"", "unknown"} else "wrong"
+    return [(outcome, f"{gpu}: wheelproof says {got or 'nothing'}, cuobjdump shows {shown}")]
 
 
 def _shown(answer: dict[str, Any], facts: Truth, capability: str) -> str:
@@ -139,10 +139,10 @@ def _exit(answer: dict[str, Any], facts: Truth) -> list[tuple[Outcome, str]]:
 
 
 def _silent(answer: dict[str, Any], facts: Truth, other: dict[str, Any] | None) -> list[tuple[Outcome, str]]:
-    """A wheel without an accelerator, of a package that has one on the other machine, does not pass without a word."""
+    """A wheel without an accelerator, of a package that has one on the other machine, must not pass silently."""
     if facts.accelerator != "none" or facts.loaded or not other or not other["wheel"]:
         return []
     there = of_row(other, ()).accelerator
-    if there == "none" or answer["exit"] == 1 or any(said.startswith("WHL203") for said in answer["said"]):
+    if there == "none" or answer["exit"] == 1 or any(got.startswith("WHL203") for got in answer["said"]):
         return []
     return [("wrong", f"a silent CPU build is not named: the wheel for the other machine is {there}")]

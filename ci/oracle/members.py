@@ -1,4 +1,4 @@
-"""What readelf and cuobjdump say about one member of a wheel. No code is shared with wheelproof's readers.
+"""Run readelf and cuobjdump on one member of a wheel. No code is shared with wheelproof's readers.
 
 The only bytes that are looked at here are magic numbers, to find fat binaries and cubins outside of the sections that
 cuobjdump knows: those are cut out and given to cuobjdump and readelf, too.
@@ -59,7 +59,7 @@ class Member:
 
 
 def is_native(name: str, head: bytes) -> bool:
-    """True for what can hold GPU code or needs libraries, by its first bytes and its name."""
+    """True for files that may have GPU code or need libraries, by first bytes and name."""
     return head.startswith((ELF, FAT_BINARY, ARCHIVE, b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")) or name.endswith(
         (".ptx", ".hsaco", ".fatbin", ".cubin")
     )
@@ -71,7 +71,7 @@ def is_cubin(head: bytes) -> bool:
 
 
 def read(path: Path, name: str, cuobjdump: str) -> Member:
-    """What the tools say about a file that was unpacked from ``name``."""
+    """The results of the tools for a file unpacked from ``name``."""
     member = Member(name, path.stat().st_size)
     with path.open("rb") as stream:
         head = stream.read(64)
@@ -102,7 +102,7 @@ def read_cubins(paths: list[Path], names: list[str]) -> Iterator[tuple[str, str]
 
 
 def gpu_sections(text: str) -> list[tuple[str, int, int]]:
-    """Name, start and end in the file of each section that holds GPU code, in what ``readelf -S -W`` printed."""
+    """Name, start and end in the file of each section with GPU code, from the output of ``readelf -S -W``."""
     return [
         (name, int(offset, 16), int(offset, 16) + int(size, 16))
         for name, offset, size in _SECTION.findall(text)
@@ -111,7 +111,7 @@ def gpu_sections(text: str) -> list[tuple[str, int, int]]:
 
 
 def listed(text: str) -> tuple[dict[str, int], dict[str, int]]:
-    """How much machine code and PTX there is for which architecture, in what ``cuobjdump --list-elf`` printed."""
+    """The amount of machine code and PTX by architecture, from the output of ``cuobjdump --list-elf``."""
     found = _LISTED.findall(text)
     sass, ptx = (Counter(arch for kind, arch in found if kind == wanted) for wanted in ("ELF", "PTX"))
     return dict(sass), dict(ptx)
@@ -136,7 +136,7 @@ def _read_elf(path: Path, member: Member) -> None:
 
 
 def _list(path: Path, cuobjdump: str) -> tuple[dict[str, int], dict[str, int], str]:
-    """What cuobjdump lists: the first that does not fail of several, which ``:`` joins.
+    """The listing of cuobjdump: by the first working one of several, joined by ``:``.
 
     A new one refuses a file with code for a GPU that it has forgotten, and an old one knows no new GPU: when all fail,
     each is asked for one architecture after the other.
@@ -164,7 +164,7 @@ def _cuobjdump(program: str, path: Path, *options: str) -> subprocess.CompletedP
 
 
 def _search(path: Path, member: Member, cuobjdump: str) -> None:
-    """Find what no section shows: fat binaries and cubins in data, names of libraries that are loaded at run time."""
+    """Find content outside of sections: fat binaries and cubins in data, names of libraries loaded at run time."""
     text = _run(["readelf", "-S", "-W", str(path)]) if member.gpu_sections else ""
     known = [(start, end) for _name, start, end in gpu_sections(text)]
     outside: Counter[str] = Counter()

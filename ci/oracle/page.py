@@ -30,9 +30,9 @@ the file, the accelerator, the major version of CUDA by sonames, the code for ea
 
 
 def render(rows: Sequence[dict[str, Any]], judged: Sequence[Judgement] | None, commit: str) -> str:
-    """The whole page; with the totals of the check, and what is not right, when ``judged`` is there.
+    """The whole page; with the totals and errors of the check, if ``judged`` is given.
 
-    ``commit`` is that of the tree that gave the answers.
+    ``commit`` is the tree that gave the answers.
     """
     parts = [_INTRO.format(date=dt.datetime.now(dt.UTC).date(), commit=commit)]
     if judged is not None:
@@ -44,7 +44,7 @@ def render(rows: Sequence[dict[str, Any]], judged: Sequence[Judgement] | None, c
 
 
 def _figures(rows: Sequence[dict[str, Any]], judged: Sequence[Judgement]) -> dict[str, str | int]:
-    """The numbers of the check; what has no wheel, as it is right, is counted by itself."""
+    """The numbers of the check; packages that rightly have no wheel are counted separately."""
     counts = totals(judged)
     without = sum(not row["file"] and one.outcome == "right" for row, one in zip(rows, judged, strict=True))
     wheels = len(rows) - without

@@ -1,9 +1,10 @@
-"""What follows from the truth about a wheel: its accelerator, its majors of CUDA, and which GPUs its own code runs on.
+"""Derive from the truth about a wheel: its accelerator, its CUDA major versions, and the GPUs that its own code runs
+on.
 
-The rules are those of the CUDA Programming Guide ("Binary Compatibility", "Family-Specific Features"), written again
-here on purpose: machine code runs on the same major version and the same or a higher minor one, with ``a`` on exactly
-its own; PTX runs on the same and newer versions. cuobjdump does not print the suffix ``f``, which restricts code to the
-family of its version: among the GPUs judged here, no family is smaller than its major version.
+The rules are from the CUDA Programming Guide ("Binary Compatibility", "Family-Specific Features"), reimplemented on
+purpose: machine code runs on the same major version and the same or a higher minor one, with ``a`` on exactly its own;
+PTX runs on the same and newer versions. cuobjdump does not print the suffix ``f``, which restricts code to the family
+of its version: among the GPUs judged here, no family is smaller than its major version.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _CUDA = re.compile(
 _ROCM = re.compile(r"lib(?:amdhip64|hsa-runtime64|rocblas|hipblas\w*|MIOpen|torch_hip|c10_hip|rccl)\.so\b")
 _XPU = re.compile(r"lib(?:sycl|ze_loader|torch_xpu|c10_xpu)\.so\b")
 _HINTS = re.compile(r"(nvidia|cuda|cupy)-|sgl-kernel|flashinfer|\w[\w-]*-cu1\d")
-# Libraries of NVIDIA that other packages bundle: what they can do says nothing about the package.
+# Libraries of NVIDIA that other packages bundle: their code says nothing about the package.
 _BUNDLED = re.compile(
     r"(^|/)nvidia/|(^|/)lib(?:cublas|cudnn|cufft|cusparse|cusolver|curand|nccl|nvrtc|nvjpeg|npp|nvJitLink|cudart|cupti|"
     r"nvinfer|nvshmem|nvcomp|cutensor|cudadevrt)[^/]*\.(?:so|a)"
@@ -72,7 +73,7 @@ def of_row(row: dict[str, Any], capabilities: Iterable[str]) -> Truth:
 
 
 def from_source(row: dict[str, Any]) -> bool:
-    """True where an installer builds a source archive: there is no wheel, or only one of an older release."""
+    """True if an installer builds a source archive: there is no wheel, or only one of an older release."""
     if not row["wheel"]:
         return True
     version = Version(row["wheel"].split("-")[1])

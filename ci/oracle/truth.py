@@ -23,7 +23,7 @@ _NESTED_SIZE = 100_000
 
 
 def of_package(package: str, machine: str, scratch: Path, cuobjdump: str) -> dict[str, Any]:
-    """One row: what pip takes on this machine, and what is in it."""
+    """One row: the wheel that pip chooses on this machine, and its contents."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         downloaded = wheels.download(package, machine, Path(folder))
@@ -36,7 +36,7 @@ def of_package(package: str, machine: str, scratch: Path, cuobjdump: str) -> dic
 
 
 def of_wheel(path: Path, scratch: Path, cuobjdump: str) -> dict[str, Any]:
-    """What the members of a wheel show, and what follows for the whole."""
+    """The facts of a wheel's members, and of the whole."""
     with path.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     row: dict[str, Any] = {"wheel": path.name, "sha256": digest, "size": path.stat().st_size}
@@ -88,7 +88,7 @@ def _count_cubins(waiting: list[tuple[Path, str]]) -> Iterator[str]:
 
 
 def _version_texts(archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo]) -> list[str]:
-    """Lines of version modules that name an accelerator, as hints for whoever reads the truth."""
+    """Lines of version modules that name an accelerator, as hints for readers of the truth."""
     lines = []
     for info in infos:
         if re.search(r"(^|/)_?_?version_*(info)?\.py$", info.filename) and info.filename.count("/") <= 2:

@@ -9,7 +9,7 @@ from ci.command_line import SHARED, Command, below, help_of, place, sentence, va
 from ci.reference.markdown import code, page, table, text
 from ci.reference.screens import as_html, screens
 
-# Where the explanation of a command is.
+# Pages that explain commands.
 READ_MORE = {
     "stack": "stack.md",
     "new": "how-to/own-rule.md",

@@ -10,7 +10,7 @@ from pathlib import Path
 from ci.reference.markdown import page
 
 SUITE = Path(__file__).resolve().parents[2] / "kernels_smoke" / "suite"
-# Module: what an author uses of it.
+# Module: names that an author uses.
 USED = {
     "model": ("Function", "case", "here", "big", "Case", "Mutant"),
     "correctness.draw": ("Draw",),
@@ -69,5 +69,5 @@ def _signature(node: ast.FunctionDef) -> str:
 
 def _docstring(node: ast.FunctionDef | ast.ClassDef) -> str:
     """The docstring as Markdown: our own names are code, roles of Sphinx are plain."""
-    said = ast.get_docstring(node) or ""
-    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", said).replace("``", "`")
+    docstring = ast.get_docstring(node) or ""
+    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", docstring).replace("``", "`")

@@ -10,7 +10,7 @@ from typing import Any
 from wheel_checks.data import load
 from wheel_checks.rules.host.cause import rule_id
 
-ANY = "..."  # what differs from log to log
+ANY = "..."  # parts that differ from log to log
 
 
 def messages_of(rule: str) -> list[str]:
@@ -27,7 +27,7 @@ def _example(expression: str) -> str:
 
 
 def _parts(tree: Iterable[Any]) -> Iterable[str]:
-    """What one match could be: first alternatives, and ANY for what an expression leaves open."""
+    """An example of a match: first alternatives, and ANY for open parts of an expression."""
     for operator, value in tree:
         match str(operator), value:
             case "LITERAL", code:

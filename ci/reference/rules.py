@@ -26,7 +26,7 @@ Made by `ci/update_rule_pages.py` from what each rule says about itself. `wheelp
 
 @dataclass(frozen=True)
 class Subject:
-    """What rules of one prefix are about: the heading above it, and the commands and the guide that it has."""
+    """The subject of rules with one prefix: its heading, its commands and its guide."""
 
     prefix: str
     title: str
@@ -41,7 +41,7 @@ class Subject:
 
     @property
     def heading(self) -> str:
-        """The heading in the index; its prefix is what `wheelproof rules` and `--select` take."""
+        """The heading in the index; its prefix is for `wheelproof rules` and `--select`."""
         return f"{self.prefix}: {self.title}"
 
 
@@ -69,8 +69,8 @@ def pages(rules: Sequence[Rule]) -> dict[str, str]:
 
 def _page(rule: Rule, subject_rules: Sequence[Rule], subject: Subject, rules: Sequence[Rule]) -> str:
     heading, blank, rest = markdown_page(rule).partition("\n\n")
-    way = f"[Rules](README.md) / [{subject.heading}](README.md#{subject.anchor})"
-    return f"{heading}{blank}{way}\n\n{rest}\n{_context(rule, subject_rules, subject, rules)}"
+    path = f"[Rules](README.md) / [{subject.heading}](README.md#{subject.anchor})"
+    return f"{heading}{blank}{path}\n\n{rest}\n{_context(rule, subject_rules, subject, rules)}"
 
 
 def _index(by_subject: dict[Subject, list[Rule]]) -> str:
@@ -82,11 +82,11 @@ def _index(by_subject: dict[Subject, list[Rule]]) -> str:
             parts.append(f"## {area}\n\n{reported}\n")
         parts.append(f"### {subject.heading}\n\n{markdown_list(rules, link='{}.md')}")
     parts.append("## Retired\n\nThe id of a removed rule is never reused.\n")
-    return "\n".join([*parts, *(f"- {rule_id}: {said}" for rule_id, said in RETIRED.items()), ""])
+    return "\n".join([*parts, *(f"- {rule_id}: {reason}" for rule_id, reason in RETIRED.items()), ""])
 
 
 def _context(rule: Rule, subject_rules: Sequence[Rule], subject: Subject, rules: Sequence[Rule]) -> str:
-    """Where to go from the page of a rule: its subject, related rules, commands."""
+    """Links of the page of a rule: its subject, related rules, commands."""
     named = set(re.findall(r"\b[A-Z]{3}\d{3}\b", f"{rule.why} {rule.fix}")) - {rule.id}
     # Neighbours are defined in the same module: they judge the same part of the same facts.
     near = sorted(

@@ -17,7 +17,7 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.model import Unavailable
 
 ROOT = Path(__file__).resolve().parents[2]
-# A field of a dataclass, with the comment above or behind it.
+# A field of a dataclass, with the comment above or after it.
 COMMENT = re.compile(r"^ {4}(?:# (.*)\n {4})?(\w+): .*?(?:  # (.*))?$", re.MULTILINE)
 SCHEMAS = {
     "report": "wheel_checks/report/report.schema.json",
@@ -97,7 +97,7 @@ def _section(title: str, schema: Mapping[str, Any]) -> str:
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    """What a value is, in a few words."""
+    """The kind of a value, in a few words."""
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2].replace("_", " ")
     if "const" in schema:

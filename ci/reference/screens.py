@@ -1,4 +1,4 @@
-"""Screens of commands: what a terminal of 80 columns shows, kept with its colours, and drawn as HTML."""
+"""Screens of commands: the output on a terminal of 80 columns, recorded with colours, and drawn as HTML."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEANING = {1: "bad", 2: "good", 3: "warn", 4: "note", 5: "note", 6: "note"}  # b
 
 @dataclass(frozen=True)
 class Screen:
-    """What is typed for the screen of a command, and what it needs: ``screens.toml`` says more."""
+    """The command of a screen and its requirements, from ``screens.toml``."""
 
     command: str
     typed: str
@@ -29,7 +29,7 @@ class Screen:
 
     @property
     def kept(self) -> Path:
-        """The file that has what the terminal showed, with its escape sequences."""
+        """The file with the terminal's output, with escape sequences."""
         return HERE / "screens" / f"{self.command}.txt"
 
 

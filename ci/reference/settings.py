@@ -155,7 +155,7 @@ def _named(options: Iterable[argparse.Action]) -> Iterator[tuple[str, argparse.A
 
 
 def _tree(option: argparse.Action) -> str:
-    """What the configuration file of a tree may do to an option; "" for nothing."""
+    """The effect that the configuration file of a tree may have on an option; "" for none."""
     effect = right_of(option).effect
     return "" if effect is Effect.REFUSED else str(effect)
 

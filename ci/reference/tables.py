@@ -13,7 +13,7 @@ from wheel_checks.fixes.commands import in_words
 from wheel_checks.rules.host.log_texts import step_of
 
 FOLDER = Path(__file__).resolve().parents[2] / "wheel_checks" / "data"
-# Columns whose values are typed or matched as they stand.
+# Columns whose values are typed or matched literally.
 VERBATIM = {"pattern", "texts", "members", "names", "name_pattern"}
 _NAMED = re.compile(r"\[\[(\w+)\]\]")  # a table that a comment speaks of
 ABOUT = """\

@@ -1,15 +1,15 @@
-"""What the host knows of a batch, and what it can choose from. Imports neither torch nor triton."""
+"""Sizes of a batch known on the host, and the stages to choose from. Imports neither torch nor triton."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Each stage has what the one before it has, and more.
+# Each stage adds to the one before.
 STAGES = (
     "naive",  # a program for each query token and head; a tile of keys is a page
     "query_blocks",  # a program takes a block of tokens, and all query heads that share a head of keys
     "segments",  # sequences of few query tokens are divided among several programs, whose results are merged
-    "tiles",  # a tile of keys is as large as suits the GPU, whatever the page size
+    "tiles",  # a tile of keys suits the GPU, not the page size
     "static",  # as many programs as the GPU runs at once, which work through the blocks of any batch
 )
 POWERS_OF_TWO = ("naive", "query_blocks", "segments")  # the stages whose tiles are pages, or halves of one, and so on
@@ -19,8 +19,8 @@ POWERS_OF_TWO = ("naive", "query_blocks", "segments")  # the stages whose tiles 
 class Batch:
     """One call, as far as the host knows it without reading the GPU's memory.
 
-    ``tokens`` and ``sequences`` are those that there is room for, ``longest_query`` and ``longest_sequence`` upper
-    bounds. ``element_size`` is in bytes, ``multiprocessors`` those of the GPU.
+    ``tokens`` and ``sequences`` are capacities, ``longest_query`` and ``longest_sequence`` upper bounds.
+    ``element_size`` is in bytes, ``multiprocessors`` the GPU's.
     """
 
     tokens: int

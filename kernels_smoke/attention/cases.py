@@ -1,4 +1,4 @@
-"""What the suite runs for paged attention, and what it expects."""
+"""Cases and expectations for paged attention."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def outputs(inputs: Inputs) -> Mapping[str, Output]:
 
 
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
-    """One call of the public function; or, where there is an earlier batch, a replay of the graph captured for that."""
+    """One call of the public function; or, if there is an earlier batch, a replay of the graph captured for that."""
     arguments = {name: inputs[name] for name in ARGUMENTS}
     out = outputs["out"]
     if "earlier_page_table" not in inputs or out.device.type == "meta":
@@ -52,7 +52,7 @@ def _has_pool() -> bool:
 
 
 def _captured(call: Any) -> Any:
-    """What runs again what ``call`` launches, with nothing of its code on the host; it waits for the end."""
+    """A replay of the launches of ``call`` without its host code; waits for the end."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         call()
@@ -71,7 +71,7 @@ def expected(inputs: Inputs) -> Tensors:
 
 
 def small(name: str, level: Any = "full", **shape: Any) -> Case:
-    """A case for the interpreter, too: a few narrow heads, float32 unless said otherwise."""
+    """A case for the interpreter, too: a few narrow heads, float32 by default."""
     return here(name, level, **{"dtype": FP32, "heads": (2, 1), "head_dim": 16, **shape})
 
 

@@ -1,4 +1,4 @@
-"""What the suite runs for paged_attention_decode, and what it expects."""
+"""Cases and expectations for paged_attention_decode."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def draw_inputs(
 
 
 def arguments(inputs: Inputs) -> dict[str, Any]:
-    """What is passed by name."""
+    """The keyword arguments."""
     return {name: inputs.get(name) for name in (*NAMES, *OPTIONS)}
 
 
@@ -88,7 +88,7 @@ def work(inputs: Inputs, outputs: Tensors) -> Work:
 
 
 def small(name: str, level: Any = "full", **shape: Any) -> Case:
-    """A case for the interpreter, too: a few narrow heads, float32 unless said otherwise."""
+    """A case for the interpreter, too: a few narrow heads, float32 by default."""
     return here(name, level, **{"dtype": FP32, "heads": (4, 2), "head_dim": 16, **shape})
 
 

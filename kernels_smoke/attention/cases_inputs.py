@@ -1,4 +1,4 @@
-"""What cases over paged caches are drawn from: page tables in any order, NaN in what no sequence has, batches."""
+"""Draw inputs over paged caches: shuffled page tables, NaN in unused memory, batches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kernels_smoke.suite.model import Inputs, Strides
 
 METADATA = ("page_table", "cumulative_query_lengths", "sequence_lengths")
 ARGUMENTS = ("query", "key_cache", "value_cache", *METADATA, "scale", "variant", "longest_query", "longest_sequence")
-UNUSED = -1  # what is in a page table behind the last page of a sequence
+UNUSED = -1  # in a page table after the last page of a sequence
 
 Lengths = Sequence[tuple[int, int]]  # of each sequence: its query tokens, and all its positions
 
@@ -42,12 +42,11 @@ def draw_inputs(
 ) -> Inputs:
     """Draw the arguments for ``batch``, and with ``earlier`` the metadata of a batch that had the memory before.
 
-    ``tokens``: for how many query tokens there is room; for those of the batch when 0. ``first``: the first token of
-    the batch. ``heads``: of queries, and of keys. ``longest``: say the upper bounds of the lengths. ``queries``,
-    ``keys``, ``values``: standard deviations. ``row_stride``: of the caches, and of the query unless
-    ``query_stride`` is given.
-    ``spare``: pages that no sequence has. All of the cache that no sequence has is NaN. ``dense``: add the same keys
-    and values without pages, [sequences, length, heads, head_dim], for what knows no pages; of whole pages alone.
+    ``tokens``: capacity of query tokens; 0 for those of the batch. ``first``: the first token of the batch. ``heads``:
+    of queries, and of keys. ``longest``: pass the upper bounds of the lengths. ``queries``, ``keys``, ``values``:
+    standard deviations. ``row_stride``: of the caches, and of the query unless ``query_stride`` is given. ``spare``:
+    pages that no sequence has. Unused memory of the cache is NaN. ``dense``: add the same keys and values without
+    pages, [sequences, length, heads, head_dim], for peers without pages; only for whole pages.
     """
     most = max((pages_of(length, page_size) for _, length in (*batch, *earlier)), default=0)
     pages = max(sum(pages_of(length, page_size) for _, length in lengths) for lengths in (batch, earlier)) + spare
@@ -83,7 +82,7 @@ def draw_inputs(
 
 
 def pages_of(length: int, page_size: int) -> int:
-    """How many pages hold ``length`` positions."""
+    """The number of pages of ``length`` positions."""
     return -(-length // page_size)
 
 
@@ -115,7 +114,7 @@ def _metadata(
 
 
 def spoil(cache: torch.Tensor, table: torch.Tensor, lengths: Sequence[int]) -> None:
-    """Fill with NaN what no sequence of ``lengths`` has of ``cache`` [pages, page_size, ...]."""
+    """Fill the unused positions of ``cache`` [pages, page_size, ...] with NaN."""
     page_size = cache.shape[1]
     used = torch.zeros(cache.shape[:2], dtype=torch.bool, device=cache.device)
     for row, length in enumerate(lengths):

@@ -1,7 +1,7 @@
-"""The timed shapes of paged attention, their work, and the other implementations that they are held against.
+"""The timed shapes of paged attention, their work, and the peers that they are compared with.
 
 The model is Llama 3 8B's attention: 32 query heads, 8 heads of keys, 128 wide; pages in random order, of 16 positions
-unless said otherwise.
+by default.
 """
 
 from __future__ import annotations

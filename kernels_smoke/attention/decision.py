@@ -1,6 +1,6 @@
 """Which stage a batch gets: nested conditions, as ``benchmarks/paged_attention_tree.py`` writes them.
 
-That script measures the choices on a GPU and replaces this file: change the script, not what it wrote.
+That script measures the choices on a GPU and replaces this file: do not edit it.
 """
 
 from __future__ import annotations

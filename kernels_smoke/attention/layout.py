@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 
 from kernels_smoke.attention.batch import POWERS_OF_TWO, Batch, Choice
 
-# Whose tensor cores take their operands from registers, of which larger tiles take too many; some have 99 KiB of
-# shared memory only.
+# Their tensor cores read operands from registers, too few for larger tiles; some have 99 KiB of shared memory.
 REGISTER_OPERANDS = {"sm_80", "sm_86", "sm_87", "sm_89", "sm_120", "sm_121"}
 # Whose accumulators are in tensor memory, and come into registers, all of them at once, to be rescaled.
 TENSOR_MEMORY = {"sm_100", "sm_103", "sm_110"}
 FEW_ROWS = 16  # of a block: the least that a matrix product of Triton takes
-MOST_HEADS = 64  # of a block, of those that share a head of keys: rows of more would take too much shared memory
-MOST_SEGMENTS = 256  # a program that merges them holds 32 columns of all
+MOST_HEADS = 64  # query heads of a block with one head of keys: more would need too much shared memory
+MOST_SEGMENTS = 256  # a program that merges them has 32 columns of all in registers
 LEAST_SEGMENT = 128  # positions
 PROMPT = 512  # tokens: room for so many in one sequence is for its prompt
 
@@ -57,7 +56,7 @@ def configure(batch: Batch, choice: Choice, architecture: str) -> Configuration:
     few = max(FEW_ROWS // heads, 1)
     short = _short(batch, 1 if choice.stage == "naive" else few, architecture)
     blocks = short if choice.stage == "naive" or batch.longest_query <= few else _blocks(batch, heads, architecture)
-    if choice.stage in POWERS_OF_TWO:  # a page, or the largest part of one that is a tile
+    if choice.stage in POWERS_OF_TWO:  # a page, or its largest power-of-two part
         short = replace(short, tile=min(short.tile, batch.page_size))
         blocks = replace(blocks, tile=min(blocks.tile, batch.page_size))
     if choice.stage == "naive":
@@ -95,7 +94,7 @@ def _heads_of_a_block(group: int) -> int:
 
 
 def _short(batch: Batch, few: int, architecture: str) -> Layout:
-    """Reading keys and values is all that counts: 32 KiB in each step, and as many programs as shared memory holds."""
+    """The layout for few tokens, bound by reads: 32 KiB in each step, and as many programs as shared memory allows."""
     if architecture == "interpret":
         return Layout(few, 16, warps=4, stages=1)
     tile = _within(16 * 1024, batch)
@@ -105,7 +104,7 @@ def _short(batch: Batch, few: int, architecture: str) -> Layout:
 
 
 def _blocks(batch: Batch, heads: int, architecture: str) -> Layout:
-    """The matrix units are all that counts: as many rows as registers hold, because each reads all keys."""
+    """The layout bound by the matrix units: as many rows as fit into registers, because each reads all keys."""
     if architecture == "interpret":
         return Layout(max(FEW_ROWS // heads, 1), 16, warps=4, stages=1)
     rows, tile, warps, stages = 128, _within(16 * 1024, batch), 8, 3

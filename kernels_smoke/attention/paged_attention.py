@@ -47,27 +47,26 @@ def paged_attention(
     Language Model Serving with PagedAttention" (2023), section 4; the stages are those of Ringlein et al., "The
     Anatomy of a Triton Attention Kernel", section 4.
 
-    - ``query``: [tokens, heads, head_dim], bfloat16, float16 or float32; the tokens of one sequence after those of the
-      other. Rows of it, of the caches and of the result may be strided.
+    - ``query``: [tokens, heads, head_dim], bfloat16, float16 or float32; the sequences one after
+      another. Rows of it, of the caches and of the result may be strided.
     - ``key_cache``, ``value_cache``: [pages, page_size, kv_heads, head_dim], of that dtype, with the same strides.
-    - ``page_table``: [sequences, most pages of a sequence], int32. What is after a sequence's last page is not
-      read, nor is what is in that page behind its last position.
-    - ``cumulative_query_lengths``: [sequences + 1], int32: where the query tokens of each sequence begin, and the end.
-      Tokens before the first sequence, and behind the last one, are left as they are in ``out``.
+    - ``page_table``: [sequences, most pages of a sequence], int32. Entries after a sequence's last page are not
+      read, nor positions of that page after its last one.
+    - ``cumulative_query_lengths``: [sequences + 1], int32: the first query token of each sequence, and the end.
+      Tokens before the first sequence, and after the last one, are not changed in ``out``.
     - ``sequence_lengths``: [sequences], int32, each at least the sequence's number of query tokens.
-    - ``scale``: of the scores, positive; 1 / sqrt(head_dim) unless said otherwise.
+    - ``scale``: of the scores, positive; 1 / sqrt(head_dim) by default.
     - ``variant``: one of ``STAGES``, or "auto", which looks into ``decision.py``. All compute the same.
-    - ``longest_query``, ``longest_sequence``: upper bounds of the lengths, which help to choose, and which the
-      values must keep; without them, all that there is room for. Decoding is much faster with ``longest_query``.
+    - ``longest_query``, ``longest_sequence``: upper bounds of the lengths, which help to choose, and which
+      must be correct; by default the capacities. Decoding is much faster with ``longest_query``.
     - ``out``: the result, like ``query``; no gradient is recorded for it.
 
     The values of the three integer tensors are read on the GPU only, and the launch does not depend on them: captured
-    in a CUDA graph, a call serves every batch for which there is room. Values that break what is said here give
-    results that mean nothing, as do page numbers beyond the cache, which are not checked.
+    in a CUDA graph, a call serves every batch that fits. Invalid values, also page numbers beyond the cache, are not
+    checked and give undefined results.
 
-    Raises TypeError when an argument should be a tensor and is not, ValueError when a shape, dtype, device or stride
-    is not as said, when the variant is unknown, or, up to the stage "segments", the page size is not a power of two
-    from 16 on.
+    Raises TypeError for an argument that is no tensor, ValueError for an invalid shape, dtype, device or stride, when
+    the variant is unknown, or, up to the stage "segments", the page size is not a power of two from 16 on.
     """
     tensors = {
         "query": query,
@@ -116,7 +115,7 @@ def paged_attention(
 def _launch(
     tensors: dict[str, torch.Tensor], out: torch.Tensor, scale: float, batch: Batch, configuration: Configuration
 ) -> None:
-    """Launch what ``configuration`` says: blocks, short sequences, the merging of their segments; each if any."""
+    """Launch the parts of ``configuration``: blocks, short sequences, the merging of their segments; each if any."""
     query, cache, page_table = (tensors[name] for name in ("query", "key_cache", "page_table"))
     group, heads = batch.heads // batch.kv_heads, configuration.heads
     head_blocks = batch.kv_heads * triton.cdiv(group, heads)

@@ -43,7 +43,7 @@ def configure(head_dim: int, element_size: int, architecture: str) -> Configurat
 
 @triton.jit
 def _pages_of(tile, pages, end, TILE: tl.constexpr, PAGE_SIZE: tl.constexpr):
-    """The page of each position of a tile; the first page behind the end."""
+    """The page of each position of a tile; the first page after the end."""
     position = tile * TILE + tl.arange(0, TILE)
     return tl.load(pages + position // PAGE_SIZE, mask=position < end, other=0)  # [TILE]
 
@@ -63,7 +63,7 @@ def _begin(sinks, head, row_mask, segment, BLOCK_M: tl.constexpr):
 
 @triton.jit
 def _scaled(q, HALF: tl.constexpr):
-    """``q`` [BLOCK_M, BLOCK_D], and what its rows are to be multiplied by [BLOCK_M].
+    """``q`` [BLOCK_M, BLOCK_D], and the factors of its rows [BLOCK_M].
 
     HALF: in float16, into whose range each row is brought by a power of two.
     """
@@ -119,7 +119,7 @@ def _decode_kernel(
             next_page = _pages_of(tile + 1, pages, end, TILE, PAGE_SIZE)
             offset = (page.to(tl.int64) * page_stride + position % PAGE_SIZE * position_stride)[:, None]
             page = next_page
-            # Behind the end may be anything, also what is not a number; and zero times that is not zero.
+            # After the end there may be NaN, and zero times NaN is not zero.
             kv_mask = (position < end)[:, None] & (offs_d < HEAD_DIM)[None, :]
             k = tl.load(key_cache + cache + offset + offs_d[None, :], mask=kv_mask, other=0.0)  # [TILE, BLOCK_D]
             v = tl.load(value_cache + cache + offset + offs_d[None, :], mask=kv_mask, other=0.0)  # [TILE, BLOCK_D]
@@ -163,11 +163,11 @@ def paged_attention_decode(
 ) -> torch.Tensor:
     """Return ``softmax(s) V`` for the last token of each sequence, with ``s = scale * q K^T`` of the positions it sees.
 
-    Pages and heads are those of ``paged_attention``. What can be added:
+    Pages and heads are those of ``paged_attention``. Optional:
 
-    - ``key_scale``, ``value_scale``: [kv_heads], float32: what the elements of a cache are to be multiplied by. Caches
+    - ``key_scale``, ``value_scale``: [kv_heads], float32: the factor of a cache's elements. Caches
       of float8_e4m3fn are written with such scales (vLLM, ``kv_cache_dtype="fp8"``).
-    - ``window``: a token sees its own position and those before it, ``window`` in all (Beltagy et al., "Longformer"
+    - ``window``: a token sees its own and earlier positions, ``window`` in all (Beltagy et al., "Longformer"
       (2020), section 3.1).
     - ``sinks``: [heads], of the dtype of ``query`` or float32: ``exp(sinks[h])`` is added to the sum of the weights of
       head h (OpenAI, "gpt-oss-120b & gpt-oss-20b Model Card" (2025), section 2.2).
@@ -180,14 +180,14 @@ def paged_attention_decode(
       same strides. Rows of them, of ``query`` and of the result may be strided.
     - ``page_table``: [sequences, most pages of a sequence], int32. Pages before the window are not read.
     - ``sequence_lengths``: [sequences], int32. The result of a sequence without positions is zero.
-    - ``scale``: of the scores, positive; 1 / sqrt(head_dim) unless said otherwise.
+    - ``scale``: of the scores, positive; 1 / sqrt(head_dim) by default.
     - ``longest_sequence``: an upper bound of the lengths, which must be kept; else all that there is room for.
     - ``out``: the result, like ``query``.
 
     The integer tensors are read on the GPU only: captured in a CUDA graph, a call serves every batch for which there is
     room. Page numbers are not checked.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said.
+    Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     out = allocated(torch.empty_like(query)) if out is None else out
     tensors = {

@@ -1,4 +1,4 @@
-"""How a sequence of few query tokens is divided among programs, and the kernel that merges what they leave."""
+"""Divide a sequence of few query tokens among programs, and merge their partial results."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import triton.language as tl
 from kernels_smoke.attention.layout import LEAST_SEGMENT, MOST_SEGMENTS
 from kernels_smoke.launching.plan import allocated, launch
 
-UNBOUNDED = 2**31 - 1  # a window that holds every position
+UNBOUNDED = 2**31 - 1  # a window of every position
 
 
 @triton.jit
 def _tiles_seen(end, window, TILE: tl.constexpr):
-    """The first tile of the last ``window`` positions before ``end``, and the first tile behind them."""
+    """The first tile of the last ``window`` positions before ``end``, and the end of these tiles."""
     return tl.maximum(end - window, 0) // TILE, tl.cdiv(end, TILE)
 
 
@@ -79,7 +79,7 @@ def _merge_kernel(
 
 @dataclass(frozen=True)
 class Parts:
-    """Into how many segments each sequence is divided at most, and the room for what these leave, in float32.
+    """The most segments of a sequence, and the memory for their partial results, in float32.
 
     ``partial`` are accumulators [tokens, heads, segments, head_dim], ``maxima`` and ``totals`` [tokens, heads,
     segments]; all are empty when there is one segment.
@@ -92,7 +92,7 @@ class Parts:
 
     @property
     def arguments(self) -> dict[str, object]:
-        """What both kernels are given of them."""
+        """The arguments for both kernels."""
         return {
             "partial": self.partial,
             "partial_maximum": self.maxima,
@@ -109,7 +109,7 @@ def most_segments(positions: int, programs: int, wanted: int, *, interpreted: bo
 
 
 def parts(like: torch.Tensor, tokens: int, segments: int) -> Parts:
-    """Room for ``segments`` parts of the results of ``tokens`` tokens, like those of ``like`` [.., heads, head_dim]."""
+    """Memory for ``segments`` partial results of ``tokens`` tokens, in the layout of ``like`` [.., heads, head_dim]."""
     heads, head_dim = like.shape[1:]
     slots = tokens * heads * segments if segments > 1 else 0
     room = allocated(like.new_empty(slots * (head_dim + 2), dtype=torch.float32))

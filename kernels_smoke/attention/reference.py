@@ -36,7 +36,7 @@ def paged_attention(
         at_once = max(SCORES // (heads * length), 1)
         for first in range(begin, end, at_once):  # so that the scores of a long prompt fit the memory
             last = min(first + at_once, end)
-            seen = length - (end - last)  # by the last of these tokens: what is behind it, none of them sees
+            seen = length - (end - last)  # no token sees positions after the last one's
             tokens = torch.arange(first, last, device=query.device)
             scores = torch.einsum("thd,phd->htp", query[tokens].double(), keys[:seen]) * scale
             sees = visible[None, :seen] <= (length - (end - begin) + tokens - begin)[:, None]

@@ -1,4 +1,4 @@
-"""Of paged attention of prompts for Hopper: which items a program has, and the warps that load what these need."""
+"""Paged attention of prompts for Hopper: the items of a program, and the warps that load their tensors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _find(
     turn, work, metadata, sizes,
     KV_HEADS: gl.constexpr, QUERIES: gl.constexpr, TILE: gl.constexpr, SINGLE: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip  # sizes and tensors, constants
-    """The item of this program in ``turn``, and what it is.
+    """The item of this program in ``turn``, and its bounds.
 
     Returns whether there is one; its head of keys; its sequence; of that the first token, the number of query tokens
     and the length; the item's first token in it and the first position that it does not see; its tiles, and those that

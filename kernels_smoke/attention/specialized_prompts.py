@@ -1,6 +1,6 @@
 """Paged attention of prompts for Hopper, in Gluon: one warp loads pages by TMA, two warpgroups attend.
 
-It computes what ``_attend_kernel`` of ``tiled_softmax.py`` computes for blocks of query tokens. There, all warps load,
+It computes the same as ``_attend_kernel`` of ``tiled_softmax.py`` for blocks of query tokens. There, all warps load,
 multiply and take exponentials by turns; here they overlap: while a warpgroup takes the exponentials of a tile, its
 weights of the tile before meet their values, and the other warpgroup multiplies. The structure is that of Shah et al.,
 "FlashAttention-3" (2024), sections 3.1 and 3.2.
@@ -28,20 +28,20 @@ HEAD_DIM = 128
 BLOCK_M = 128  # rows of a block: query tokens by the heads that share a head of keys
 TILE = 128  # positions
 STAGES = 2  # tiles of keys, and of values, that are loaded or in use
-HALF_D = 64  # elements of a head in a box: as many as a swizzle of 128 bytes holds
+HALF_D = 64  # elements of a head in a box: a swizzle of 128 bytes
 DTYPES = {torch.bfloat16: gl.bfloat16, torch.float16: gl.float16}
 
 
 @gluon.jit
 def _mask(s, limit, tile, layout: gl.constexpr, TILE: gl.constexpr):
-    """The scores of the positions up to ``limit`` of each row; minus infinity behind."""
+    """The scores of the positions up to ``limit`` of each row; minus infinity after it."""
     within = gl.arange(0, TILE, gl.SliceLayout(0, layout))  # [TILE]
     return gl.where(within[None, :] <= (limit - tile * TILE)[:, None], s, float("-inf"))
 
 
 @gluon.jit
 def _softmax(s, m_i, l_i, scale):
-    """The weights of a tile, the factor of what was summed before, and the new maximum and sum of each row."""
+    """The weights of a tile, the factor of earlier sums, and the new maximum and sum of each row."""
     m_new = gl.maximum(m_i, gl.max(s, axis=1) * scale)  # [BLOCK_M / 2]
     # A row may have seen nothing yet, and infinity less infinity is not a number.
     base = gl.where(m_new == float("-inf"), 0.0, m_new)
@@ -91,10 +91,9 @@ def _clear_behind(
     length, last, boxes, stage, cleared, phase,
     PART: gl.constexpr, TILE: gl.constexpr, ROWS: gl.constexpr,
 ):  # fmt: skip  # positions, buffer, barrier, constants
-    """Set the values behind the last position to zero, in the page that holds it, which is in the tile ``last``.
+    """Set the values after the last position to zero, in its page, which is in the tile ``last``.
 
-    They may be anything, also what is not a number; and zero times that is not zero. Each warpgroup does half of the
-    width, and waits for the other one.
+    They may be NaN, and zero times NaN is not zero. Each warpgroup does half of the width, and waits for the other one.
     """
     layout: gl.constexpr = gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0])
     count: gl.constexpr = TILE // ROWS
@@ -219,7 +218,7 @@ def _attend_prompts_kernel(
     sizes = (sequences, capacity, above)
     barriers = (q_full, q_empty, k_full, k_empty, v_full, v_empty)
     operands = (q_tiles, k_tiles, v_tiles)
-    # Of the registers, 240 for each thread that holds a tile's scores and weights and a sum, and 24 for one that loads.
+    # 240 registers for each thread with a tile's scores, weights and a sum, and 24 for a loading thread.
     gl.warp_specialize(
         [
             (_attend, (out, metadata, barriers, cleared, v_boxes, operands, sizes, scale, out_stride, out_head_stride,
@@ -241,7 +240,7 @@ def _attend_prompts_kernel(
 def attend_prompts(
     tensors: dict[str, torch.Tensor], out: torch.Tensor, *, scale: float, above: int, programs: int
 ) -> None:
-    """Write into ``out`` what the query tokens of all sequences of more than ``above`` of them get.
+    """Write into ``out`` the results of all sequences with more than ``above`` query tokens.
 
     ``tensors`` are the arguments of ``paged_attention``, such that ``fits`` is true of them.
     """

@@ -13,7 +13,7 @@ def _sequence_of(block, cumulative_query_lengths, sequences, QUERIES: tl.constex
     """The sequence that has block number ``block``: the first block of sequence s is ``cumulative[s] // QUERIES + s``.
 
     So numbered, a sequence has its blocks at hand without a table, and at most one of them is empty. Blocks before the
-    first sequence's, where that does not begin with token 0, belong to none.
+    first sequence's, if that does not begin with token 0, belong to none.
     """
     found = 0
     for begin in range(0, sequences, 128):
@@ -26,7 +26,7 @@ def _sequence_of(block, cumulative_query_lengths, sequences, QUERIES: tl.constex
 
 @triton.jit
 def _pages_of(tile, pages, end, TILE: tl.constexpr, PAGE_SIZE: tl.constexpr):
-    """The page of each position of a tile, or of all when one holds the tile; the first page behind the last tile."""
+    """The page of each position of a tile, or of all if it has the whole tile; the first page after the last tile."""
     if PAGE_SIZE % TILE == 0:
         page = tl.load(pages + tile * TILE // PAGE_SIZE, mask=tile * TILE < end, other=0)  # [1]
     else:
@@ -55,7 +55,7 @@ def _attend_tiles(
         within = tile * TILE % PAGE_SIZE + tl.arange(0, TILE) if PAGE_SIZE % TILE == 0 else position % PAGE_SIZE
         offset = (page.to(tl.int64) * page_stride + within * position_stride)[:, None] + offs_d[None, :]
         page = next_page
-        # Behind the end may be anything, also what is not a number; and zero times that is not zero.
+        # After the end there may be NaN, and zero times NaN is not zero.
         if MASKED:
             kv_mask = (position < end)[:, None] & (offs_d < HEAD_DIM)[None, :]
             k = tl.load(keys + offset, mask=kv_mask, other=0.0)  # [TILE, BLOCK_D]
@@ -110,7 +110,7 @@ def _attend_item(
     SHORT: tl.constexpr, GROUP: tl.constexpr, HEADS: tl.constexpr, QUERIES: tl.constexpr, BLOCK_M: tl.constexpr,
     TILE: tl.constexpr, PAGE_SIZE: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    """Attend with the rows of one item, and store the result, or what there is of it in one segment of several."""
+    """Attend with the rows of one item, and store the result, or its part in one segment of several."""
     query, key_cache, value_cache, out = tensors
     page_table, cumulative_query_lengths, sequence_lengths = metadata
     sequences, heads, capacity, segments, above, scale = sizes
@@ -206,7 +206,7 @@ def _attend_kernel(
                 SHORT=SHORT, GROUP=GROUP, HEADS=HEADS, QUERIES=QUERIES, BLOCK_M=BLOCK_M, TILE=TILE, PAGE_SIZE=PAGE_SIZE,
                 HEAD_DIM=HEAD_DIM, BLOCK_D=BLOCK_D,
             )  # fmt: skip
-    elif tl.program_id(0) < items:  # apart: the loop costs 40 registers, for what is the same for all items
+    elif tl.program_id(0) < items:  # a separate branch: the loop costs 40 registers
         _attend_item(
             tl.program_id(0), head_blocks, blocks, tensors, metadata, parts, sizes, strides, out_strides,
             SHORT=SHORT, GROUP=GROUP, HEADS=HEADS, QUERIES=QUERIES, BLOCK_M=BLOCK_M, TILE=TILE, PAGE_SIZE=PAGE_SIZE,

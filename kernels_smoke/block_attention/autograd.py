@@ -25,8 +25,8 @@ def attend(
 ) -> torch.Tensor:
     """Return ``block_diagonal_attention(rotate(q), rotate(k), v, blocks)``, with gradients of ``q``, ``k`` and ``v``.
 
-    Nothing but the (rotated) inputs is kept for the backward pass, which is one kernel. ``cos_sin`` [tokens, head_dim]
-    and ``interleaved`` are those of ``block_diagonal_attention_backward``, and have no gradient; without ``cos_sin``
+    Only the (rotated) inputs are kept for the backward pass, which is one kernel. ``cos_sin`` [tokens, head_dim] and
+    ``interleaved`` are those of ``block_diagonal_attention_backward``, and have no gradient; without ``cos_sin``
     nothing is rotated. The rotation forward is plain torch, in float32, rounded to the dtype of ``q``.
 
     Shapes, dtypes and errors are those of ``block_diagonal_attention``. The blocks must cover all tokens: of others,
@@ -70,6 +70,6 @@ class _Attention(torch.autograd.Function):  # type: ignore[misc]  # where types 
     @once_differentiable
     def backward(ctx: Any, dout: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         q, k, v, blocks, cos_sin = ctx.saved_tensors
-        dout = dout if dout.stride(-1) == 1 else dout.contiguous()  # that of a sum is one element, expanded
+        dout = dout if dout.stride(-1) == 1 else dout.contiguous()  # the gradient of a sum is one element, expanded
         gradients = block_diagonal_attention_backward(q, k, v, dout, blocks, cos_sin=cos_sin, **ctx.options)
         return (*gradients, None, None, None, None)

@@ -31,7 +31,7 @@ def _block_diagonal_attention_kernel(
     q, k, v, out, blocks, heads, scale, q_token, q_head, k_token, k_head, v_token, v_head, out_token, out_head,
     BLOCK: tl.constexpr, HEAD_DIM: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    # Strides are named after what they step over: q_token is from one token of q to the next.
+    # A stride is named after its dimension: q_token is from one token of q to the next.
     start, length, head = _tile(blocks, tl.program_id(0), heads)
     b_q = _load(q + head * q_head, start, length, BLOCK, HEAD_DIM, q_token)  # [BLOCK, HEAD_DIM]
     b_k = _load(k + head * k_head, start, length, BLOCK, HEAD_DIM, k_token)  # [BLOCK, HEAD_DIM]
@@ -60,11 +60,11 @@ def block_diagonal_attention(
       of one dtype; head_dim is 64 or 128. Tokens and heads may be at any distance, as in a packed projection.
     - ``blocks``: [blocks, 2], int32, what ``list_blocks`` made of the sequences' lengths; that they are within
       ``tokens`` is not checked.
-    - ``scale``: positive; 1 / sqrt(head_dim) unless said otherwise.
+    - ``scale``: positive; 1 / sqrt(head_dim) by default.
     - ``out``: the result, like ``q``; no gradient is recorded for it (see ``attend``). Tokens of no block are left as
       they are: undefined, where ``out`` is not given.
 
-    Raises ValueError when a shape, dtype, device, stride or the scale is not as said.
+    Raises ValueError when a shape, dtype, device, stride or the scale is invalid.
     """
     out = allocated(torch.empty_like(q)) if out is None else out
     scale = check_heads(q, blocks, scale, q=q, k=k, v=v, out=out)

@@ -53,7 +53,7 @@ def _block_diagonal_attention_backward_kernel(
     v_token, v_head, dout_token, dout_head, dq_token, dq_head, dk_token, dk_head, dv_token, dv_head,
     BLOCK: tl.constexpr, HEAD_DIM: tl.constexpr, PERSISTENT: tl.constexpr, INTERLEAVED: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    # Strides are named after what they step over: q_token is from one token of q to the next.
+    # A stride is named after its dimension: q_token is from one token of q to the next.
     first = tl.program_id(0)
     end = tiles if PERSISTENT else first + 1  # a loop of one step disappears: that saves some 40 registers
     for tile in range(first, end, tl.num_programs(0) if PERSISTENT else 1):
@@ -101,7 +101,7 @@ def block_diagonal_attention_backward(
     scale: float | None = None,
     out: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return the gradients ``(dq, dk, dv)`` of ``block_diagonal_attention`` when that of its result is ``dout``.
+    """Return the gradients ``(dq, dk, dv)`` of ``block_diagonal_attention`` for the gradient ``dout`` of its result.
 
     Nothing is needed from the forward pass: ``P = softmax(scale q k^T)`` is computed again, and with ``dP = dout v^T``
     the gradient of the scores is ``dS = P (dP - rowsum(P dP))``. Then ``dv = P^T dout``, ``dq = scale dS k`` and
@@ -109,7 +109,7 @@ def block_diagonal_attention_backward(
     are rounded to the inputs' dtype before they are multiplied, and in float16 dS must not exceed 65,504.
 
     With ``cos_sin``, ``q`` and ``k`` are the result of a rotary embedding (Su et al., "RoFormer" (2021), equation 34),
-    and ``dq`` and ``dk`` are the gradients of what was rotated: each is turned back by the token's angles, in float32.
+    and ``dq`` and ``dk`` are the gradients before the rotation, rotated back by the token's angles in float32.
 
     - ``q``, ``k``, ``v``, ``dout``: [tokens, heads, head_dim], bfloat16 or float16 (in Triton's interpreter also
       float32), all of one dtype; head_dim is 64 or 128. Tokens and heads may be at any distance.
@@ -118,10 +118,10 @@ def block_diagonal_attention_backward(
     - ``cos_sin``: [tokens, head_dim], of that dtype or float32: of each token head_dim / 2 cosines, then as many sines;
       rows may be strided.
     - ``interleaved``: pairs are two neighbours (GPT-J) instead of elements head_dim / 2 apart (GPT-NeoX).
-    - ``scale``: positive; 1 / sqrt(head_dim) unless said otherwise.
-    - ``out``: the results, each like ``q``. Tokens of no block are left as they are: undefined, where it is not given.
+    - ``scale``: positive; 1 / sqrt(head_dim) by default.
+    - ``out``: the results, each like ``q``. Tokens of no block are left as they are: undefined, if it is not given.
 
-    Raises ValueError when a shape, dtype, device, stride or the scale is not as said.
+    Raises ValueError when a shape, dtype, device, stride or the scale is invalid.
     """
     dq, dk, dv = out or (allocated(torch.empty_like(q)), allocated(torch.empty_like(q)), allocated(torch.empty_like(q)))
     results = {"out[0]": dq, "out[1]": dk, "out[2]": dv}

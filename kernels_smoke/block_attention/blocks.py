@@ -1,4 +1,4 @@
-"""What both passes share: the list of blocks, the checks, the launch's layout, how a tile is loaded and stored."""
+"""Shared by both passes: the list of blocks, the checks, the launch's layout, loads and stores of a tile."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def list_blocks(cumulative_lengths: torch.Tensor) -> torch.Tensor:
     it once, on the CPU where the lengths are known there, and use it in every layer and in both passes. Of lengths on
     a GPU, this function waits for that GPU.
 
-    Raises ValueError when ``cumulative_lengths`` is not as said, does not begin with 0, or falls anywhere.
+    Raises ValueError when ``cumulative_lengths`` is invalid, does not begin with 0, or falls anywhere.
     """
     require(
         cumulative_lengths.ndim == 1 and len(cumulative_lengths) > 0,
@@ -50,8 +50,8 @@ class Configuration:
     """How one launch is laid out. A tile is one head of one block.
 
     - ``warps``: of one program.
-    - ``stages``: of the loop of a persistent program. 5 hold three tiles: one is computed, two are being loaded (the
-      others look up where a tile is).
+    - ``stages``: of the loop of a persistent program. With 5, one tile is computed and two are being loaded (the
+      other stages look up the place of a tile).
     - ``programs``: persistent programs for each multiprocessor, which share all tiles evenly; 0 is one for each tile.
     - ``registers``: the most that a thread may have, so that more programs fit a multiprocessor (NVIDIA); 0: no limit.
     """
@@ -68,7 +68,7 @@ class Configuration:
         return min(tiles, self.programs * multiprocessors(like)) or tiles
 
     def options(self) -> dict[str, int]:
-        """What Triton is given."""
+        """The launch options for Triton."""
         limit = {"maxnreg": self.registers} if self.registers else {}
         return {"num_warps": self.warps, "num_stages": self.stages, **limit}
 

@@ -1,4 +1,4 @@
-"""What the suite runs for attention within blocks."""
+"""Cases for attention within blocks."""
 
 from __future__ import annotations
 

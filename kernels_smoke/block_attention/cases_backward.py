@@ -1,4 +1,4 @@
-"""What the suite runs for ``block_diagonal_attention_backward``, and what it expects."""
+"""Cases and expectations for ``block_diagonal_attention_backward``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def draw_inputs(
     angle_stride: int = 0,
     **more: Any,
 ) -> Inputs:
-    """Draw what the forward pass takes, and dout, in the layout of q.
+    """Draw the inputs of the forward pass, and dout, in the layout of q.
 
     ``rotary``: which elements are pairs; without it nothing is rotated. The angles are drawn from a whole turn.
     """
@@ -82,7 +82,7 @@ def work(inputs: Inputs, outputs: Tensors) -> Work:
     return Work(bytes=moved, flops=5 * 2 * 64 * inputs["q"].numel())
 
 
-# Where one probability is nearly 1, the gradient of the scores is a small difference of large numbers.
+# If one probability is nearly 1, the gradient of the scores is a small difference of large numbers.
 NEAR = Near(bfloat16=4e-3, float32=4e-6, floor=0.1)
 LARGE = {"heads": 4, "head_dim": 128}
 

@@ -1,4 +1,4 @@
-"""What the suite runs for ``block_diagonal_attention``, and what it expects."""
+"""Cases and expectations for ``block_diagonal_attention``."""
 
 from __future__ import annotations
 

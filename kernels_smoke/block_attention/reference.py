@@ -54,7 +54,7 @@ def _attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, scale: floa
 def _gradients(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dout: torch.Tensor, *, scale: float
 ) -> list[torch.Tensor]:
-    """Those of ``_attention``; its first use of a GPU takes two seconds less than that of autograd."""
+    """The gradients of ``_attention``; its first use of a GPU is two seconds faster than autograd's."""
     weights = (torch.einsum("bqhd,bkhd->bhqk", q, k) * scale).softmax(dim=-1)
     of_weights = torch.einsum("bqhd,bkhd->bhqk", dout, v)
     of_scores = weights * (of_weights - (of_weights * weights).sum(dim=-1, keepdim=True)) * scale

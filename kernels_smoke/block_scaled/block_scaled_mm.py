@@ -24,10 +24,10 @@ class Configuration:
 
     - ``block_m``, ``block_n``: rows and columns of a tile of the result; ``block_k``: bytes of a row in one step.
     - ``group_m``: rows of tiles that are computed together. ``warps``, ``stages``: of one program.
-    - ``swapped``: compute the transposed tile: a few rows of ``a`` go where tensor cores take few columns.
+    - ``swapped``: compute the transposed tile: a few rows of ``a`` become the columns of the tensor cores.
     - ``emulated``: elements are scaled in 16 bits, not by ``tl.dot_scaled``. "operands": both operands are scaled, in
       tiles of ``block_m`` rows, before a product that ``scaled_mm`` lays out. "weights": ``a`` is scaled before the
-      product and ``b`` within it; ``block_m`` holds all rows, and K is divided into ``splits``.
+      product and ``b`` within it; ``block_m`` covers all rows, and K is divided into ``splits``.
     """
 
     block_m: int
@@ -129,15 +129,15 @@ def block_scaled_mm(
     - mxfp4: two E2M1 a byte (float4_e2m1fn_x2, or uint8), the first in the lower bits, with such scales.
     - nvfp4: the same elements with a scale for 16 in float8_e4m3fn, not negative, and usually with ``scale``.
 
-    - ``a``: [M, K], ``b``: [N, K], with half as many columns where two elements are one byte. K is a multiple of the
+    - ``a``: [M, K], ``b``: [N, K], with half as many columns if two elements are one byte. K is a multiple of the
       elements that share a scale.
     - ``scale_a``: [M, blocks], ``scale_b``: [N, blocks], row by row as here, not in the order of a tensor core.
     - ``scale``: of the whole result, float32, of one element.
-    - ``out``: the result [M, N], of ``out_dtype``: bfloat16 (unless said otherwise), float16 or float32.
+    - ``out``: the result [M, N], of ``out_dtype``: bfloat16 (the default), float16 or float32.
 
     Rows may be further apart than they are wide.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or the dtypes are no format.
+    Raises ValueError when a shape, dtype, device or stride is invalid, or the dtypes are no format.
     """
     require(a.ndim == 2 and b.ndim == 2, f"a and b must be matrices, not {a.ndim}- and {b.ndim}-dimensional")
     form = format_of(a.dtype, scale_a.dtype)

@@ -1,4 +1,4 @@
-"""What the suite runs for the block-scaled product, and what it expects."""
+"""Cases and expectations for the block-scaled product."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def draw_inputs(
 ) -> Inputs:
     """Draw operands of the format ``form`` with all codes of E2M1, and scales over some powers of two.
 
-    ``powers``: those of scales in E8M0, with their bias, for ``a``; those for ``b`` are as far from 1 the other way.
-    Strides are elements as they are stored, from one row to the next. ``scaled``: the result has a scale, too.
+    ``powers``: the biased exponents of E8M0 scales for ``a``; scales for ``b`` are the inverse. Strides are elements as
+    they are stored, from one row to the next. ``scaled``: the result has a scale, too.
     """
     known = KNOWN[form]
     drawn: dict[str, Any] = {"out_dtype": out_dtype, "out_stride": out_stride, "scale": None}
@@ -70,7 +70,7 @@ def outputs(inputs: Inputs) -> Mapping[str, Output]:
 def work(inputs: Inputs, outputs: Tensors) -> Work:
     """Everything touched once, and a multiplication and an addition for each element of K, at the rate of bfloat16.
 
-    That is what Hopper multiplies once the elements are scaled; it has no matrix units that scale blocks.
+    The unit of Hopper's products of scaled elements; it has no matrix units that scale blocks.
     """
     read = sum(inputs[name].nbytes for name in NAMES)
     k = inputs["scale_a"].shape[1] * (16 if inputs["scale_a"].dtype == FP8 else 32)

@@ -1,6 +1,6 @@
 """The product for GPUs whose tensor cores scale no blocks: elements are scaled in 16 bits, and then multiplied.
 
-A scaled element has at most 6 significant bits, so bfloat16 holds it exactly. With many rows both operands are scaled
+A scaled element has at most 6 significant bits, so it is exact in bfloat16. With many rows both operands are scaled
 before the product. With few rows that would read and write the weights twice more: ``a`` is scaled before the product,
 and each tile of ``b`` within it.
 """
@@ -47,7 +47,7 @@ _EIGHT_DTYPES = tl.constexpr((tl.bfloat16,) * 8)
 @triton.jit
 def _element(words, factor, place: tl.constexpr, DTYPE: tl.constexpr):
     """Element ``place`` of each word, 2^126 times too small, times its factor."""
-    bits = ((words << (28 - 4 * place)) >> 6) & -0x7E400000  # the sign fills what the mask clears
+    bits = ((words << (28 - 4 * place)) >> 6) & -0x7E400000  # the sign extension is masked
     return (bits.to(tl.float32, bitcast=True) * factor).to(DTYPE)
 
 
@@ -94,7 +94,7 @@ def _scaled(
 
 @triton.jit
 def _excess(scales, row, rows, groups, stride, ROWS: tl.constexpr, GROUPS: tl.constexpr):
-    """The powers of two [ROWS] that are left out of the scales of each row, so that bfloat16 holds what they scale.
+    """The powers of two [ROWS] that are left out of the scales of each row, so that scaled elements fit into bfloat16.
 
     E4M3 is below 2^9. Of scales in E8M0, the greatest of a row becomes one between 2^-90 and 1.
     """
@@ -111,7 +111,7 @@ def _excess(scales, row, rows, groups, stride, ROWS: tl.constexpr, GROUPS: tl.co
 
 @triton.jit
 def _factors(scales, excess, PLACES: tl.constexpr):
-    """What to multiply elements by [ROWS, GROUPS], for their scales and what ``excess`` leaves out of these."""
+    """The factors of elements [ROWS, GROUPS]: their scales without ``excess``."""
     unit: tl.constexpr = 0 if PLACES == 1 else 126
     if scales.dtype == tl.uint8:  # E8M0, with the bias of float32
         exponents = tl.maximum(scales.to(tl.int32) - excess[:, None] + unit, 0)
@@ -210,7 +210,7 @@ def convert(
     warps: int = 4,
     fragments: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The scaled elements of ``stored`` [rows, K] in 16 bits, and a factor for each row that holds ``scale``, too.
+    """The scaled elements of ``stored`` [rows, K] in 16 bits, and a factor for each row that includes ``scale``.
 
     With ``fragments`` the elements are in the order of ``_scaled``, with zeros up to a multiple of eight words. One
     program converts ``words`` words of ``rows`` rows.

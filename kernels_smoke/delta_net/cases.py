@@ -1,4 +1,4 @@
-"""What the suite runs for the gated delta rule."""
+"""Cases for the gated delta rule."""
 
 from __future__ import annotations
 

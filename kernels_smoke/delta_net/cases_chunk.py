@@ -1,4 +1,4 @@
-"""What the suite runs for gated_delta_rule_chunk, and what it expects."""
+"""Cases and expectations for gated_delta_rule_chunk."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def draw_inputs(
     in_place: bool = False,
     **more: Any,
 ) -> Inputs:
-    """Draw sequences of ``lengths`` tokens one behind another, with heads as in ``draw_heads``, which takes ``more``.
+    """Draw sequences of ``lengths`` tokens one after another, with heads as in ``draw_heads``, which takes ``more``.
 
     ``batch``: pass where each begins (without it, there is one). ``initial``: pass initial states; ``in_place``: into
     which the final states are written.
@@ -57,7 +57,7 @@ def draw_inputs(
 
 
 def state_of(inputs: Inputs) -> str:
-    """The name of the final states, which are float32 and as exact as the dtype of what they are made of."""
+    """The name of the final states, which are float32 and as exact as the inputs' dtype."""
     return "final_state" if inputs["q"].dtype == BF16 else "final_state, float16"
 
 
@@ -77,7 +77,7 @@ def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
 
 
 def expected(inputs: Inputs) -> Tensors:
-    """Output and final states in float64: token by token, or by chunks where that would take seconds."""
+    """Output and final states in float64: token by token, or by chunks if that would take seconds."""
     tokens, log_decay = len(inputs["v"]), inputs["log_decay"]
     prefill = reference.prefill_by_chunks if tokens > MANY and log_decay.min() > MOST_DECAY else reference.prefill
     out, states = prefill(
@@ -113,7 +113,7 @@ KERNEL = Kernel(
     outputs=outputs,
     launch=launch,
     reference=expected,
-    # What is multiplied is rounded to 16 bits, in a chain of five products for each chunk.
+    # Operands are rounded to 16 bits, in a chain of five products for each chunk.
     checks={
         "out": Near(bfloat16=8e-3, float16=1.5e-3, faint=FAINT),
         "final_state": Near(float32=8e-3),
@@ -138,7 +138,7 @@ KERNEL = Kernel(
         case("values of 1e4", lengths=(300,), scale=1e4),
         case("keys half alike", lengths=(300,), common=1.0),
         case("nothing forgotten", lengths=(300,), forgetting=0.0),
-        # What was stored in one segment is still there in the ones behind it.
+        # Values stored in one segment are still there in later ones.
         big("12,000 tokens of small betas, one sequence", lengths=(12_000,), forgetting=0.0, most_beta=0.03, **QWEN),
         big("the same, two", lengths=(5000, 7000), heads=(1, 2), forgetting=1e-4, most_beta=0.03, in_place=True),
         big("3,000 tokens, depth 64, width 128", lengths=(3000,), depth=64),
@@ -266,7 +266,7 @@ KERNEL = Kernel(
     ),
     speeds=(
         *(
-            # 1.1 of what was measured on an H200 (2026-11-27): 5.2, 4.4 and 4.1 floors. FLA 0.6: 11.5, 10.4 and 10.2.
+            # 1.1 times the measurement on an H200 (2026-11-27): 5.2, 4.4 and 4.1 floors. FLA 0.6: 11.5, 10.4 and 10.2.
             Speed(f"{tokens} tokens", {"lengths": (tokens,), **QWEN}, bar=bar, work=work)
             for tokens, bar in ((2048, 5.7), (8192, 4.8), (32768, 4.5))
         ),

@@ -1,4 +1,4 @@
-"""What the suite runs for causal_conv1d, and what it expects."""
+"""Cases and expectations for causal_conv1d."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def draw_inputs(
 
     ``batch``: with ``cu_seqlens``. ``initial``, ``final``: with rows to begin with, and to write. ``in_place``: these
     are the same. ``missing``: the first sequence begins with zeros, and the state of the last one is not kept. ``more``
-    is that of ``draw_arguments``.
+    is passed to ``draw_arguments``.
     """
     count = len(lengths)
     made = draw_arguments(draw, tokens=sum(lengths), rows=2 * count + 1, **more)
@@ -113,7 +113,7 @@ def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
 
 @dataclass(frozen=True)
 class Signed:
-    """Exact, but for the sign of zero: what is copied is added to zero on its way."""
+    """Exact except the sign of zero, since copied values are added to zero."""
 
     def __call__(self, output: torch.Tensor, reference: torch.Tensor) -> Mapping[str, Any]:
         """Return how many elements differ."""

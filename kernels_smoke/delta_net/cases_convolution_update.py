@@ -1,4 +1,4 @@
-"""What the suite runs for causal_conv1d_update, and what it expects."""
+"""Cases and expectations for causal_conv1d_update."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def draw_inputs(
 ) -> Inputs:
     """Draw ``steps`` tokens for each request and rows of states, shuffled: one to begin with, one for each token.
 
-    ``in_place``: the state behind the first token replaces the one before it. ``missing``: the first request begins
-    with zeros, and the last state is not kept. ``more`` is that of ``draw_arguments``.
+    ``in_place``: the state after the first token replaces the one before it. ``missing``: the first request begins with
+    zeros, and the last state is not kept. ``more`` is passed to ``draw_arguments``.
     """
     rows = requests * (1 + steps - in_place) + 1
     made = draw_arguments(draw, tokens=requests * steps, rows=rows, **more)

@@ -1,4 +1,4 @@
-"""What the suite runs for gated_delta_rule_decode, and what it expects."""
+"""Cases and expectations for gated_delta_rule_decode."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def draw_inputs(
 ) -> Inputs:
     """Draw ``steps`` tokens for each request, with heads as in ``draw_heads``, and ``rows`` rows of states.
 
-    The rows of requests are shuffled. ``in_place``: the state behind the first token replaces the one before
-    it. ``missing``: the first request begins without a state, and the last state is not kept. ``states_stride``:
-    elements from one row of states to the next. ``projected``: the gates are projections, with A_log and dt_bias.
+    The rows of requests are shuffled. ``in_place``: the state after the first token replaces the one before it.
+    ``missing``: the first request begins without a state, and the last state is not kept. ``states_stride``: elements
+    from one row of states to the next. ``projected``: the gates are projections, with A_log and dt_bias.
     """
     drawn = draw_heads(draw, requests * steps, heads, depth=depth, width=width, scale=scale, strides=strides, **more)
     gates: dict[str, Any] = {"A_log": None, "dt_bias": None}
@@ -101,13 +101,13 @@ def expected(inputs: Inputs) -> Tensors:
 class States:
     """Rows of states that were written are near the reference, all others have the bits that they had.
 
-    A row of the reference that was not written is float32 in every element; one that was computed is not.
+    A row of the reference that was not written is float32 in every element; a computed row is not.
     """
 
     near: Near
 
     def __call__(self, output: torch.Tensor, reference: torch.Tensor) -> Mapping[str, Any]:
-        """Return the error of the rows that were written, or what is wrong with the others."""
+        """Return the error of the rows that were written, or the fault of the others."""
         kept = (reference == reference.float().double()).all(dim=1)
         untouched = Exact()(output[kept], reference[kept])
         if untouched["message"]:

@@ -1,4 +1,4 @@
-"""What the suite runs for delta_rule_gates, and what it expects."""
+"""Cases and expectations for delta_rule_gates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the cases of prefill and decode share: how heads and gates are drawn."""
+"""Shared by the cases of prefill and decode: drawn heads and gates."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import torch
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Case, Mutant, Strides, here
 
-FAINT = 0.25  # of a usual row: a query may be nearly orthogonal to all that a state holds
-# Of 2 and 4 heads of 32, for each tensor others. They grow, so that who takes those of an earlier one stays within.
+FAINT = 0.25  # of a usual row: a query may be nearly orthogonal to a state
+# For 2 and 4 heads of 32, different for each tensor. They grow, so that those of an earlier tensor stay inside.
 STRIDES: Mapping[str, tuple[int, ...]] = {
     **{name: (300 + 24 * number, 40 + 8 * number, 1) for number, name in enumerate(("q", "k", "v", "out"))},
     "log_decay": (7, 1),
@@ -55,11 +55,10 @@ def draw_heads(
     them. ``row_stride``: elements from one head to the next. ``scale``: of the values; and of queries and keys when
     they are normalized, otherwise their norms are near 1, because longer keys let the state grow without end.
     ``common``: how much of one common vector each query and key has, next to its own; 1 makes them half alike.
-    ``forgetting``: the greatest decay, as a negative logarithm. ``most_beta``: the greatest beta.
-    ``gate_stride``: elements from one token's gates to those of the next. ``query_scale``: the argument ``scale``.
-    ``key_scale``: of queries and keys.
-    ``extremes``: some tokens forget all, with decays of -1e9 and minus infinity, and one has neither key nor query.
-    ``strides``: of tensors by name.
+    ``forgetting``: the greatest decay, as a negative logarithm. ``most_beta``: the greatest beta. ``gate_stride``:
+    elements from one token's gates to those of the next. ``query_scale``: the argument ``scale``. ``key_scale``: of
+    queries and keys. ``extremes``: some tokens forget all, with decays of -1e9 and minus infinity, and one has neither
+    key nor query. ``strides``: of tensors by name.
     """
     key_heads, value_heads = heads
 
@@ -123,8 +122,8 @@ def draw_state_rows(
 ) -> dict[str, torch.Tensor]:
     """Draw which of ``rows`` states each request begins with [requests], and which each token leaves [requests, steps].
 
-    ``in_place``: the state behind the first token replaces the one before it. ``missing``: the first request begins
-    with zeros, and the last state is not kept.
+    ``in_place``: the state after the first token replaces the one before it. ``missing``: the first request begins with
+    zeros, and the last state is not kept.
     """
     order = draw.permutation(rows, dtype=index_dtype, name="order")
     state_in = draw.empty(requests, dtype=index_dtype, name="state_indices_in")

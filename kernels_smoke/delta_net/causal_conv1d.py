@@ -68,7 +68,7 @@ def _taps(weight, o_c, in_c, WIDTH: tl.constexpr, BLOCK_C: tl.constexpr):
 
 @triton.jit
 def _held(states, row, tap, o_c, in_c, states_stride, states_tap_stride):
-    """The input [BLOCK_C] number ``tap`` of the state in ``row``; zero where there is no such row."""
+    """The input [BLOCK_C] number ``tap`` of the state in ``row``; zero if there is no such row."""
     return tl.load(states + row * states_stride + tap * states_tap_stride + o_c, mask=in_c & (row >= 0), other=0.0)
 
 
@@ -95,7 +95,7 @@ def _keep(x, states, kept, begin, end, row, o_c, in_c, x_stride, states_stride, 
     third = _input(  # [BLOCK_C]
         x, states, end - 3, begin, end, row, o_c, in_c, x_stride, states_stride, states_tap_stride, WIDTH
     )
-    tl.debug_barrier()  # several threads may hold one channel: all have read before one writes
+    tl.debug_barrier()  # several threads may have one channel: all have read before one writes
     o_kept = states + kept * states_stride + o_c
     mask = in_c & (kept >= 0)
     tl.store(o_kept + (WIDTH - 2) * states_tap_stride, last, mask=mask)
@@ -194,7 +194,7 @@ def causal_conv1d(
       sequences, nor be written for one and read by another. The numbers are not checked.
     - ``silu``: False leaves the sum as it is. ``out``: the result, like ``x``; not in the memory of ``x``.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said.
+    Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     tokens, channels, taps = check_convolution(x, weight, bias)
     sequences = 1

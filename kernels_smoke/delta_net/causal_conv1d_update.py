@@ -38,7 +38,7 @@ def _update_kernel(
     request = program // blocks
     o_c = (program % blocks) * BLOCK_C + tl.arange(0, BLOCK_C)
     in_c = o_c < channels
-    # What the first token needs is on its way while the state's row number is.
+    # The first token's inputs are loaded at the same time as the state's row number.
     token = request * STEPS
     x0 = tl.load(x + token * x_stride + o_c, mask=in_c, other=0.0)  # [BLOCK_C]
     kept = tl.load(state_indices_out + token).to(tl.int64)  # [1]
@@ -47,7 +47,7 @@ def _update_kernel(
     x1 = _held(states, row, WIDTH - 2, o_c, in_c, states_stride, states_tap_stride)  # [BLOCK_C]
     x2 = _held(states, row, WIDTH - 3, o_c, in_c & (WIDTH > 2), states_stride, states_tap_stride)  # [BLOCK_C]
     x3 = _held(states, row, WIDTH - 4, o_c, in_c & (WIDTH > 3), states_stride, states_tap_stride)  # [BLOCK_C]
-    tl.debug_barrier()  # several threads may hold one channel: all have read before one writes
+    tl.debug_barrier()  # several threads may have one channel: all have read before one writes
     w0, w1, w2, w3 = _taps(weight, o_c, in_c, WIDTH, BLOCK_C)
     start = tl.zeros((BLOCK_C,), tl.float32)
     if bias is not None:
@@ -87,9 +87,9 @@ def causal_conv1d_update(
 ) -> torch.Tensor:
     """Return the convolution of ``causal_conv1d`` for ``steps`` tokens of each request; states are written in place.
 
-    Request b begins with the inputs in the row ``state_indices_in[b]`` of ``states``, and those behind its token t go
-    to the row ``state_indices_out[b, t]``, as the states of ``gated_delta_rule_decode`` do: drafted tokens are verified
-    without a copy. All other rows stay as they are, bit for bit.
+    Request b begins with the inputs in the row ``state_indices_in[b]`` of ``states``, and the inputs after its token t
+    go to the row ``state_indices_out[b, t]``, as the states of ``gated_delta_rule_decode`` do: drafted tokens are
+    verified without a copy. All other rows stay as they are, bit for bit.
 
     - ``x``: [requests * steps, channels], bfloat16, float16 or float32; the tokens of a request follow one another;
       rows may be strided. ``weight``, ``bias``, ``states``, ``silu`` and ``out``: as for ``causal_conv1d``.
@@ -97,7 +97,7 @@ def causal_conv1d_update(
       number is not a row: such a request begins with zeros, or a state is not kept. No row may be written for two
       tokens, nor be written by one request and read by another. The numbers are not checked.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said.
+    Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     tokens, channels, taps = check_convolution(x, weight, bias)
     require(state_indices_out.ndim == 2, "state_indices_out must be [requests, steps]")

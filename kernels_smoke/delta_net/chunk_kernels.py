@@ -1,4 +1,4 @@
-"""What is carried from chunk to chunk: the state, by segments of a sequence that are worked on at the same time."""
+"""Carry the state from chunk to chunk, in segments of a sequence that run at the same time."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def _walk(
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
     """Carry ``state`` [BLOCK_V, K] through tokens ``first`` to ``last`` of a sequence of ``length``; return it.
 
-    ``first`` begins a chunk. Pointers are those of the sequence's first token and chunk. Without ``VALUES``, values are
-    zero. With ``OUTPUT``, the outputs of these tokens are written.
+    ``first`` begins a chunk. Pointers are to the sequence's first token and chunk. Without ``VALUES``, values are zero.
+    With ``OUTPUT``, the outputs of these tokens are written.
     """
     o_t = tl.arange(0, CHUNK)
     o_k = tl.arange(0, K)
@@ -75,7 +75,7 @@ def _walk(
 
 @triton.jit
 def _segment_bounds(length, segment, segments, CHUNK: tl.constexpr):
-    """The first token of ``segment``, and the first one behind it: all have as many chunks, or one more."""
+    """The first token of ``segment``, and the first one after it: all have equally many chunks, or one more."""
     chunks = tl.cdiv(length, CHUNK)
     first = chunks * segment // segments * CHUNK
     return first, tl.minimum(chunks * (segment + 1) // segments * CHUNK, length)
@@ -157,9 +157,9 @@ def _carry_kernel(
     VALUE_HEADS: tl.constexpr, GROUP: tl.constexpr, K: tl.constexpr, V: tl.constexpr, CHUNK: tl.constexpr,
     BLOCK_V: tl.constexpr, SPLIT: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    # One sequence, one value head, BLOCK_V columns of the state, which is transposed: [BLOCK_V, K]. So it is the
-    # left operand of every product, and a tensor core of Hopper takes that from the registers in which it is.
-    # When sequences are split, this is one segment of it but the first; what the segments before it did is known.
+    # One sequence, one value head, BLOCK_V columns of the state, which is transposed: [BLOCK_V, K]. So it is the left
+    # operand of every product, and a tensor core of Hopper reads that from registers. When sequences are split, this is
+    # one segment of it but the first; the result of earlier segments is known.
     blocks: tl.constexpr = V // BLOCK_V
     parts = segments - 1 if SPLIT else 1
     program = tl.program_id(0).to(tl.int64)

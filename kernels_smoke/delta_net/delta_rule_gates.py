@@ -1,4 +1,4 @@
-"""The gates of the delta rule from what a layer projects: decays by softplus, strengths by sigmoid."""
+"""The gates of the delta rule from a layer's projections: decays by softplus, betas by sigmoid."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def delta_rule_gates(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return ``(log_decay, beta)``: ``-exp(A_log) softplus(a + dt_bias)`` and ``sigmoid(b)``, in float32.
 
-    Both are what ``gated_delta_rule_chunk`` takes; ``gated_delta_rule_decode`` can compute them itself. Source: Yang,
+    Both are arguments of ``gated_delta_rule_chunk``; ``gated_delta_rule_decode`` can compute them itself. Source: Yang,
     Kautz and Hatamizadeh, "Gated Delta Networks" (2024), with the decay of Mamba 2; the layers of Qwen 3.5.
 
     - ``a``, ``b``: [tokens, value heads], bfloat16, float16 or float32, both of one dtype, finite; rows may be strided.
     - ``A_log``, ``dt_bias``: [value heads], of that dtype or float32.
     - ``out``: the two results, [tokens, value heads], float32.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or there are more than 1,024 heads.
+    Raises ValueError when a shape, dtype, device or stride is invalid, or there are more than 1,024 heads.
     """
     tokens, heads = check_matrix("a", a, WIDEST)
     check_rows("b", b, (tokens, heads), (a.dtype,), a)

@@ -89,24 +89,24 @@ def gated_delta_rule_chunk(
         out[t] = scale S^T q[t]
 
     Formula: Yang, Kautz and Hatamizadeh, "Gated Delta Networks" (2024), section 3.1; it is computed by chunks, as
-    README.md derives it. What tensor cores multiply, the state among it, is rounded to the dtype of ``q``.
+    README.md derives it. Operands of tensor cores, including the state, are rounded to the dtype of ``q``.
 
     - ``q``, ``k``: [tokens, key heads, depth], ``v``: [tokens, value heads, width], bfloat16 or float16, all of one
       dtype; a multiple of value heads shares each key head, in order. Depth and width are 16, 32, 64 or 128. The
       elements of a head are contiguous; heads and tokens may be at any distance.
-    - ``log_decay`` (at most 0; minus infinity begins again, behind a finite state) and ``beta``: [tokens, value heads],
+    - ``log_decay`` (at most 0; minus infinity resets a finite state) and ``beta``: [tokens, value heads],
       of that dtype or float32.
-    - ``cu_seqlens``: [sequences + 1], int32 or int64, from 0 to the number of tokens, never falling: where each
-      sequence begins and the last one ends. One sequence without it. Its values are not checked.
+    - ``cu_seqlens``: [sequences + 1], int32 or int64, from 0 to the number of tokens, never falling: the beginning of
+      each sequence, and the end. One sequence without it. Its values are not checked.
     - ``initial_state``: [sequences, value heads, depth, width], float32; zero without it.
     - ``scale``: depth^-0.5 unless it is given.
-    - ``normalize``: divide each q[t] and k[t] by sqrt(its squared norm + 1e-6). What is multiplied with keys is scaled
+    - ``normalize``: divide each q[t] and k[t] by sqrt(its squared norm + 1e-6). Factors of keys are scaled
       by the inverse of their norms: in float16, values over norms must be within 1e-4 and 6e4. In any dtype, beta
       times the product of two keys must be within 6e4.
-    - ``out``: the result, like ``v``. ``final_state``: takes the states behind the last tokens, like
+    - ``out``: the result, like ``v``. ``final_state``: receives the states after the last tokens, like
       ``initial_state``, and may be the same tensor.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said.
+    Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     tokens, key_heads, value_heads, depth, width = check_heads(q, k, v, log_decay, beta, DTYPES_16)
     sequences = 1

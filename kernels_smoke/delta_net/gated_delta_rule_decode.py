@@ -62,7 +62,7 @@ def _decode_kernel(
         b_v = tl.load(v + token * v_stride + head * v_head_stride + o_v).to(tl.float32)  # [BLOCK_V]
         b_log_decay = tl.load(log_decay + token * log_decay_stride + head).to(tl.float32)  # [1]
         b_beta = tl.load(beta + token * beta_stride + head).to(tl.float32)  # [1]
-        if A_log is not None:  # they are what the layer projects: a and b
+        if A_log is not None:  # the projections a and b of the layer
             b_log_decay = _log_decay(b_log_decay, tl.load(A_log + head), tl.load(dt_bias + head))  # [1]
             b_beta = tl.sigmoid(b_beta)
         decay = tl.exp(b_log_decay)
@@ -100,28 +100,28 @@ def gated_delta_rule_decode(
     """Return the output of the gated delta rule for ``steps`` tokens of each request; states are written in place.
 
     The rule is that of ``gated_delta_rule_chunk``, computed in float32. Request b begins with the state in the row
-    ``state_indices_in[b]`` of ``states``, and the state behind its token t goes to the row ``state_indices_out[b, t]``.
+    ``state_indices_in[b]`` of ``states``, and the state after its token t goes to the row ``state_indices_out[b, t]``.
     When drafted tokens are verified, each gets its own row; the row of the last token that is accepted is the next
-    ``state_indices_in[b]``, and nothing is copied (the index indirection of TokenSpeed). All other rows stay as they
-    are, bit for bit.
+    ``state_indices_in[b]``, and nothing is copied (the index indirection of TokenSpeed). Other rows are not changed.
 
     - ``q``, ``k``: [requests * steps, key heads, depth], ``v``: [requests * steps, value heads, width]; the tokens of a
       request follow one another; bfloat16, float16 or float32, all of one dtype. A multiple of value heads shares each
       key head, in order. Depth and width are 16, 32, 64 or 128. The elements of a head are contiguous; heads and tokens
       may be at any distance.
-    - ``log_decay`` (at most 0; minus infinity begins again, behind a finite state) and ``beta``: [requests * steps,
+    - ``log_decay`` (at most 0; minus infinity resets a finite state) and ``beta``: [requests * steps,
       value heads], of that dtype or float32.
     - ``states``: [rows, value heads, depth, width], float32; a row is contiguous, rows may be at any distance.
     - ``state_indices_in``: [requests], ``state_indices_out``: [requests, steps]; int32 or int64, contiguous. A negative
       number is not a row: such a state begins at zero, or is not kept. No row may be written for two tokens, nor be
       written by one request and read by another. The numbers are not checked.
-    - ``A_log``, ``dt_bias``: [value heads], of that dtype or float32. With them, ``log_decay`` and ``beta`` hold a and
-      b, as the layer projects them: the decay is ``exp(-exp(A_log) softplus(a + dt_bias))``, and beta ``sigmoid(b)``.
+    - ``A_log``, ``dt_bias``: [value heads], of that dtype or float32. With them, ``log_decay`` and ``beta`` are the
+      projections a and b of the layer: the decay is ``exp(-exp(A_log) softplus(a + dt_bias))``, and beta
+      ``sigmoid(b)``.
     - ``scale``: depth^-0.5 unless it is given.
     - ``normalize``: divide each q[t] and k[t] by sqrt(its squared norm + 1e-6).
     - ``out``: the result, like ``v``.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said.
+    Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     tokens, key_heads, value_heads, depth, width = check_heads(q, k, v, log_decay, beta, DTYPES)
     require(state_indices_out.ndim == 2, "state_indices_out must be [requests, steps]")

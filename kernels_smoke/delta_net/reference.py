@@ -72,11 +72,11 @@ def prefill_by_chunks(
     normalize: bool,
     chunk: int = 64,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """What ``prefill`` returns, a hundred times as fast: within a chunk, all deltas are one triangular system.
+    """The result of ``prefill``, a hundred times as fast: within a chunk, all deltas are one triangular system.
 
-    With the sum g of decays since a chunk began, and the state S there, the deltas D of its tokens are those of
-    ``(I + tril(beta exp(g_i - g_j) k_i k_j, -1)) D = beta (V - exp(g) K S)`` (Yang et al. 2024, section 3.2). It is for
-    decays that are not beyond 100 or so: sums of greater ones lose small terms.
+    With the sum g of decays since a chunk began, and the state S there, the deltas D of its tokens are those of ``(I +
+    tril(beta exp(g_i - g_j) k_i k_j, -1)) D = beta (V - exp(g) K S)`` (Yang et al. 2024, section 3.2). It is for decays
+    up to about 100: sums of greater ones lose small terms.
     """
     q, k = prepared(q, k, v.shape[1], scale=scale, normalize=normalize)
     v, log_decay, beta = v.double(), log_decay.double(), beta.double()
@@ -94,7 +94,7 @@ def prefill_by_chunks(
 
 
 def _chunks(tensor: torch.Tensor, chunk: int) -> torch.Tensor:
-    """``tensor`` [tokens, heads, ...] as [chunks, heads, tokens of a chunk, ...], with zeros behind the last token."""
+    """``tensor`` [tokens, heads, ...] as [chunks, heads, tokens of a chunk, ...], with zeros after the last token."""
     count = -(-len(tensor) // chunk)
     whole = tensor.new_zeros(count * chunk, *tensor.shape[1:])
     whole[: len(tensor)] = tensor
@@ -114,7 +114,7 @@ def _by_chunks(
     g = log_decay.cumsum(-1)
     later = torch.ones(g.shape[-1], g.shape[-1], dtype=torch.bool, device=g.device).triu(1)
     gamma = (g[..., :, None] - g[..., None, :]).masked_fill(later, float("-inf")).exp()
-    # The solver takes the ones on the diagonal as given.
+    # The solver assumes ones on the diagonal.
     system = (beta[..., None] * (k @ k.mT) * gamma).tril(-1)
     sides = torch.cat((v, g.exp()[..., None] * k), dim=-1) * beta[..., None]
     solved = torch.linalg.solve_triangular(system, sides, upper=False, unitriangular=True)

@@ -1,4 +1,4 @@
-"""What the chunks need and no state decides: T and A of README.md, the WY representation of each, and the factors."""
+"""Compute the parts of chunks without a state: T and A of README.md, their WY representation, and factors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FORGOTTEN = tl.constexpr(-104.0)  # exp of it, and of anything less, is 0 in fl
 
 @triton.jit
 def _bounds(cu_seqlens, sequence, tokens):
-    """The first token of ``sequence``, and the first one behind it."""
+    """The first token of ``sequence``, and the first one after it."""
     if cu_seqlens is None:
         begin = (sequence * 0).to(tl.int64)
         end = begin + tokens
@@ -28,7 +28,7 @@ def _first_slot(begin, sequence, CHUNK: tl.constexpr):
 
 @triton.jit
 def _sequence_of(slot, cu_seqlens, sequences, CHUNK: tl.constexpr):
-    """The last sequence whose first slot is not behind ``slot``, by bisection."""
+    """The last sequence whose first slot is at or before ``slot``, by bisection."""
     low = slot * 0
     high = low + sequences
     while high - low > 1:
@@ -43,7 +43,7 @@ def _sequence_of(slot, cu_seqlens, sequences, CHUNK: tl.constexpr):
 def _product(left, right_transposed):
     """``left`` times the transpose of ``right_transposed``, both [BLOCK, BLOCK], rounded to 11 bits.
 
-    A thread holds of a result what it must hold of a left operand in 16 bits, and of the transpose of a right one. So
+    The layout of a result in registers is that of a left operand in 16 bits, and of the transpose of a right one. So
     nothing moves between threads from one product to the next.
     """
     return tl.dot(left.to(tl.float16), right_transposed.T.to(tl.float16))  # [BLOCK, BLOCK]
@@ -70,7 +70,7 @@ def _invert(lower, lower_t, BLOCK: tl.constexpr):
 
 @triton.jit
 def _inverse_norm(products, epsilon, NORMALIZE: tl.constexpr):
-    """What divides rows by sqrt(their squared norms + ``epsilon``), from their ``products`` [BLOCK, BLOCK]; or 1."""
+    """The factors 1 / sqrt(squared norm + ``epsilon``) of rows, from their ``products`` [BLOCK, BLOCK]; or 1."""
     factor = tl.full((products.shape[0],), 1.0, tl.float32)
     if NORMALIZE:
         o_t = tl.arange(0, products.shape[0])
@@ -105,7 +105,7 @@ def _prepare_kernel(  # noqa: C901, PLR0912, PLR0915  # the branches are unrolle
     beta += first * beta_stride
     log_decay += first * log_decay_stride
 
-    # Queries and keys stay as they are: what would divide them by their norms becomes part of the factors.
+    # Queries and keys are not changed: the inverses of their norms become part of the factors.
     keys: tl.tuple = ()
     k_factors: tl.tuple = ()
     q_factors: tl.tuple = ()
@@ -139,7 +139,7 @@ def _prepare_kernel(  # noqa: C901, PLR0912, PLR0915  # the branches are unrolle
             present = row < end - first
             b_beta = tl.load(beta + head + row * beta_stride, mask=present, other=0.0).to(tl.float32)  # [BLOCK]
             b_g = tl.load(log_decay + head + row * log_decay_stride, mask=present, other=0.0)  # [BLOCK]
-            # Behind the last token G stays as it is. Stronger decays would leave nothing of small ones behind them.
+            # After the last token G is constant. Stronger decays would cancel later small ones.
             b_g = tl.cumsum(tl.maximum(b_g.to(tl.float32), _FORGOTTEN), axis=0) + g_last  # [BLOCK], G
             g_last = tl.sum(tl.where(o_t == BLOCK - 1, b_g, 0.0), axis=0)
             sums += (b_g,)
@@ -158,8 +158,7 @@ def _prepare_kernel(  # noqa: C901, PLR0912, PLR0915  # the branches are unrolle
                     tl.store(place, tl.zeros((BLOCK, BLOCK), dtype))  # [BLOCK, BLOCK]
                     tl.store(place + CHUNK * CHUNK, tl.zeros((BLOCK, BLOCK), dtype))  # [BLOCK, BLOCK]
                 else:
-                    # A difference of sums of logarithms is never above zero where it counts; exp of each alone would
-                    # overflow.
+                    # A difference of sums of logarithms is at most zero where used; exp of each would overflow.
                     gamma = b_g[:, None] - sums[j][None, :]
                     if i == j:
                         gamma = tl.where(down >= across, gamma, float("-inf"))

@@ -1,4 +1,4 @@
-"""What the suite runs for DuaLip."""
+"""Cases for DuaLip."""
 
 from __future__ import annotations
 

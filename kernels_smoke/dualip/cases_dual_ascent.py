@@ -1,4 +1,4 @@
-"""What the suite runs for dual_ascent: solutions that prove themselves."""
+"""Cases for dual_ascent: solutions with a certificate."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def draw_inputs(
     unit: float = 1.0,
     radius: float = 1.0,
 ) -> Inputs:
-    """Draw a matching problem with 1 to ``most`` items for each user; ``gap`` and ``violation`` are what is allowed."""
+    """Draw a matching problem with 1 to ``most`` items for each user; ``gap`` and ``violation`` are tolerances."""
     generator = torch.Generator().manual_seed(draw.seed)
     lengths = draw_lengths(draw, users, 1, most)
     program = matching(users, items, most, generator, lengths, shops=shops, unit=unit, radius=radius)
@@ -116,7 +116,7 @@ KERNEL = Kernel(
     name="dual_ascent",
     module="kernels_smoke.dualip.dual_ascent",
     inputs=draw_inputs,
-    # How far the optimum may be away, relatively, and by how much x exceeds limits and simplices; over what may be.
+    # The relative distance to the optimum, and the excess of x over limits and simplices, divided by the tolerance.
     outputs=lambda _inputs: dict.fromkeys(("gap", "violation", "outside"), ((1,), torch.float64)),
     launch=launch,
     reference=expected,

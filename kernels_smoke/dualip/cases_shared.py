@@ -1,4 +1,4 @@
-"""What the cases of this family draw: segments of known lengths in unknown order, and how they travel among inputs."""
+"""Draw the inputs of this family: segments of known lengths in random order."""
 
 from __future__ import annotations
 

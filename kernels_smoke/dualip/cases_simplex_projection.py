@@ -1,4 +1,4 @@
-"""What the suite runs for simplex_projection, and what it expects."""
+"""Cases and expectations for simplex_projection."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def draw_inputs(
     """Draw values for ``count`` segments of ``low`` to ``high`` elements, and for one of ``long``.
 
     Values are normal around ``shift``. With ``steps``, they fall in each segment by ever larger steps of this ratio.
-    ``slowly``: each segment begins with values of which one is dropped at a time, and what follows is far below.
+    ``slowly``: each segment begins with values that are dropped one at a time, and the rest is far below.
     """
     made = draw_segments(draw, count=count, low=low, high=high, long=long, offsets=offsets)
     if steps and draw.device != "meta":
@@ -133,7 +133,7 @@ KERNEL = Kernel(
         Mutant("last segment of a tile missing", "exists = place < count", "exists = place < count - 1", SEGMENTS),
     ),
     speeds=(
-        # 1.15 of what was measured on an H200 (2026-11-27): 1.77 floors, 55 us. DuaLip's own in torch takes 6663 there.
+        # 1.15 times the measurement on an H200 (2026-11-27): 1.77 floors, 55 us. DuaLip's in torch: 6663.
         Speed("1,000,000 of 0 to 32", {"count": 1_000_000, "low": 0, "high": 32}, bar=2.0, work=work),
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the suite runs for sparse_product, and what it expects."""
+"""Cases and expectations for sparse_product."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def draw_inputs(
 ) -> Inputs:
     """Draw a matrix of ``count`` segments of ``low`` to ``high`` non-zeros, one of ``long``, and a vector [width].
 
-    Non-zeros are positive, as those of a matching problem are: the sums do not vanish.
+    Non-zeros are positive, as in a matching problem: the sums do not vanish.
     """
     made = draw_segments(draw, count=count, low=low, high=high, long=long, offsets=offsets)
     return {

@@ -33,9 +33,9 @@ class LinearProgram:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What proves a solution, in float64: no feasible point costs less than ``bound``, and ``feasible`` costs a point
-    that is feasible (infinity: none was found). ``violation`` is the most by which x itself exceeds a limit, and
-    ``outside`` that by which it leaves the simplices of its blocks.
+    """A proof of a solution, in float64: no feasible point costs less than ``bound``, and ``feasible`` is the cost of a
+    feasible point (infinity: none was found). ``violation`` is the most by which x itself exceeds a limit, and
+    ``outside`` the most by which it leaves the simplices of its blocks.
     """
 
     feasible: torch.Tensor
@@ -108,11 +108,11 @@ def dual_ascent(
     Nothing waits for the GPU, so that all of it can be captured in a graph.
 
     With ``group``, a process group of torch.distributed, each of its ranks has some of the blocks, and ``program`` is
-    that share (see :func:`kernels_smoke.dualip.share.share`); limits are those of the whole. An iteration sums ``A x``
-    over all ranks, and nothing else: every rank takes the same step, and returns the x of its share and the same dual.
-    Raises ValueError when ``smoothing`` is empty or not positive, or there is no iteration.
+    that share (see :func:`kernels_smoke.dualip.share.share`); limits are for the whole program. An iteration only sums
+    ``A x`` over all ranks: every rank takes the same step, and returns the x of its share and the same dual. Raises
+    ValueError when ``smoothing`` is empty or not positive, or there is no iteration.
     """
-    positive = len(smoothing) > 0 and all(0 < strength < math.inf for strength in smoothing)
+    positive = len(smoothing) > 0 and all(0 < weight < math.inf for weight in smoothing)
     require(positive, f"smoothing must be positive numbers, not {tuple(smoothing)}")
     require(iterations > 0, f"iterations must be 1 or more, not {iterations}")
     scaled, scale = _rows_scaled(program, group)
@@ -121,11 +121,11 @@ def dual_ascent(
     of_rows = _over_ranks(_sums(scaled.rows), group).max()
     curvature = torch.clamp(of_columns * of_rows, min=1.0)
     dual = torch.zeros_like(program.limits)
-    for strength in smoothing:
-        step = strength / curvature
+    for weight in smoothing:
+        step = weight / curvature
         ahead, momentum = dual, torch.ones_like(step)
         for _ in range(iterations):
-            used = sparse_product(scaled.rows, _best(scaled, ahead, strength))
+            used = sparse_product(scaled.rows, _best(scaled, ahead, weight))
             gradient = _over_ranks(used, group) - scaled.limits
             raised = torch.clamp(ahead + step * gradient, min=0.0)
             overshot = torch.sum(gradient * (raised - dual)) < 0
@@ -136,14 +136,14 @@ def dual_ascent(
     return _best(scaled, dual, smoothing[-1]), dual * scale
 
 
-def _best(program: LinearProgram, dual: torch.Tensor, strength: float) -> torch.Tensor:
-    """The x that is best for ``dual`` in the program smoothed by ``strength``."""
-    price = (program.cost + sparse_product(program.columns, dual)) * (-1 / strength)
+def _best(program: LinearProgram, dual: torch.Tensor, weight: float) -> torch.Tensor:
+    """The x that is best for ``dual`` in the program smoothed by ``weight``."""
+    price = (program.cost + sparse_product(program.columns, dual)) * (-1 / weight)
     return simplex_projection(price, program.blocks, radius=program.radius, out=price)
 
 
 def certify(program: LinearProgram, x: torch.Tensor, dual: torch.Tensor) -> Certificate:
-    """What is certain about the optimum, from any ``x`` and ``dual``.
+    """The certificate of the optimum, from any ``x`` and ``dual``.
 
     The bound is the Lagrangian's least value, ``-limits dual + sum over blocks of radius min(0, least reduced cost)``;
     a dual below zero proves nothing. The feasible point is ``x`` brought into the simplices, then with every variable

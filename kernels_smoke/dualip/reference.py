@@ -23,7 +23,7 @@ def simplex_projection(values: torch.Tensor, segments: Segments, *, radius: floa
     """The projection of each segment onto ``{x >= 0, sum(x) <= radius}``, or ``= radius``, by sorting.
 
     Held, Wolfe and Crowder, "Validation of subgradient optimization" (1974): with values in falling order, the
-    threshold is that of the last k for which the k-th exceeds ``(sum of the first k - radius) / k``.
+    threshold is given by the last k for which the k-th exceeds ``(sum of the first k - radius) / k``.
     """
     rows, place = padded(values, segments, float("-inf"))
     if not rows.numel():

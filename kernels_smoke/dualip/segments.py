@@ -6,9 +6,9 @@ segment. Neighbouring threads have the lanes, then segments; the steps stay in t
 threads share a segment, and sums over it need few exchanges between threads.
 
 Triton hands dimensions to threads in the order in which offsets are contiguous, and settles a tie in one way before 3.7
-and in another since. So the kernels state an order without a tie, with ``tl.max_contiguous(..., [1, 2, LANES])``.
-What that says of segments, and of lanes where offsets come from a table, is not so; it does no harm, because loads are
-widened only along offsets that are known to be aligned, and none are.
+and in another since. So the kernels state an order without a tie, with ``tl.max_contiguous(..., [1, 2, LANES])``. This
+is not true for segments, and for lanes with offsets from a table, but harmless: loads are widened only along offsets
+that are known to be aligned, and none are.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class LengthClass:
 class Segments:
     """Segment i is the elements from ``offsets[i]`` to ``offsets[i + 1] - 1`` of an array of ``elements``.
 
-    ``offsets``: [count + 1], int32 or int64. ``order``: [count], int32, the segments' numbers, those of a class
-    together. ``classes`` begin with the shortest.
+    ``offsets``: [count + 1], int32 or int64. ``order``: [count], int32, the segments' numbers, grouped by class.
+    ``classes`` begin with the shortest.
     """
 
     offsets: torch.Tensor
@@ -98,7 +98,7 @@ def check_segments(name: str, segments: Segments, like: torch.Tensor) -> None:
 class Configuration:
     """How the launch of a class is laid out: a tile has ``segments`` of ``length`` elements, ``lanes`` for each.
 
-    All are powers of two. ``eviction`` is the cache's hint for what is read once.
+    All are powers of two. ``eviction`` is the cache's hint for data that is read once.
     """
 
     length: int
@@ -111,8 +111,8 @@ class Configuration:
 def layout(length: int, *, most: int, steps: int, together: int, eviction: str = "") -> Configuration:
     """The layout for a class of ``length``: ``steps`` elements a lane, tiles of ``most`` elements of a segment at most.
 
-    ``together``: segments for each group of lanes, where they are short. No more than 512 lanes: 16 warps are what
-    AMD's GPUs have at most.
+    ``together``: segments for each group of lanes, if they are short. No more than 512 lanes: AMD's GPUs have at most
+    16 warps.
     """
     length = min(length, most)
     if interpreted():
@@ -126,7 +126,7 @@ def layout(length: int, *, most: int, steps: int, together: int, eviction: str =
 def _tile(offsets, order, first, count, SEGMENTS: tl.constexpr):
     """Of the tile of this program: the segments' numbers, which of them there are, where each begins, its length.
 
-    ``order`` is None where a single class has all segments: they are in their order.
+    ``order`` is None if a single class has all segments: they are in their order.
     """
     place = tl.program_id(0) * SEGMENTS + tl.arange(0, SEGMENTS)
     exists = place < count
@@ -146,5 +146,5 @@ def _elements(LENGTH: tl.constexpr, LANES: tl.constexpr):
 
 @triton.jit
 def _sum(values):
-    """The sum over each segment of a tile [steps, segments, lanes]: first what one thread has."""
+    """The sum over each segment of a tile [steps, segments, lanes]: first within one thread."""
     return tl.sum(tl.sum(values, axis=0), axis=1)

@@ -19,7 +19,7 @@ from kernels_smoke.dualip.segments import (
 from kernels_smoke.launching.checks import check_rows, check_scale, interpreted, on_device_of, require
 from kernels_smoke.launching.plan import allocated, launch, plannable
 
-LONGEST = 16384  # elements of a segment: one program holds whole segments in registers
+LONGEST = 16384  # elements of a segment: one program has whole segments in registers
 
 
 def configure(length: int) -> Configuration:
@@ -42,11 +42,11 @@ def _simplex_projection_kernel(
     # [steps, SEGMENTS, LANES]
     value = tl.load(values + where, mask=inside, other=float("-inf"), eviction_policy=EVICTION)
 
-    # Measured from the greatest value, what stays above the threshold is exact, however large the values are.
+    # Relative to the greatest value, results above the threshold are exact for values of any size.
     v_max = tl.where(length > 0, tl.max(tl.max(value, axis=0), axis=1), 0.0)  # [SEGMENTS]
-    below = tl.maximum(value - v_max[None, :, None], -2.0 * radius)  # finite, and what is cut off does not count
+    below = tl.maximum(value - v_max[None, :, None], -2.0 * radius)  # finite; values below do not count
     # Newton's method for sum(max(below - threshold, 0)) = radius, from the left: the set of elements above the
-    # threshold only shrinks, and once it stays, the threshold is that of the projection.
+    # threshold only shrinks, and once it is stable, the threshold is the projection's.
     threshold = tl.zeros_like(v_max) - radius
     above = (below > threshold[None, :, None]).to(tl.float32)
     support = _sum(above)  # [SEGMENTS]
@@ -58,7 +58,7 @@ def _simplex_projection_kernel(
         next_support = _sum(above)  # [SEGMENTS]
         shrinking = tl.max((next_support < support).to(tl.int32), axis=0)
         support = next_support
-    if not EQUALITY:  # what is inside the simplex stays there: its threshold is not above zero
+    if not EQUALITY:  # values inside the simplex are unchanged: the threshold is not positive
         outside = v_max + threshold > 0.0
         v_max = tl.where(outside, v_max, 0.0)
         threshold = tl.where(outside, threshold, 0.0)
@@ -84,7 +84,7 @@ def simplex_projection(
     - ``values``: [elements], float32, finite, contiguous. ``segments`` cover it; none is longer than 16,384.
     - ``out``: the result, [elements], float32; it may be ``values``. Its error is some 1e-7 of the radius.
 
-    Raises ValueError when a shape, dtype, device or length is not as said, or the radius is not positive.
+    Raises ValueError when a shape, dtype, device or length is invalid, or the radius is not positive.
     """
     check_rows("values", values, (segments.elements,), (torch.float32,), values)
     check_segments("segments", segments, values)

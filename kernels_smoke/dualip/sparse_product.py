@@ -28,7 +28,7 @@ class Compressed:
 
 
 def configure(length: int) -> Configuration:
-    """The layout for segments of at most ``length``: four elements a thread, of two segments where they are short."""
+    """The layout for segments of at most ``length``: four elements a thread, of two segments if they are short."""
     return layout(length, most=TILE, steps=4, together=2, eviction="evict_first")
 
 
@@ -60,7 +60,7 @@ def sparse_product(matrix: Compressed, vector: torch.Tensor, *, out: torch.Tenso
     - ``out``: the result, [segments], float32; not ``vector``, which is read to the end.
 
     A program works on a long segment alone: with fewer segments than multiprocessors, some of those are idle.
-    Raises ValueError when a shape, dtype or device is not as said.
+    Raises ValueError when a shape, dtype or device is invalid.
     """
     segments = matrix.segments
     check_rows("values", matrix.values, (segments.elements,), (torch.float32,), vector)

@@ -1,4 +1,4 @@
-"""What the suite runs for the fused operations."""
+"""Cases for the fused operations."""
 
 from __future__ import annotations
 

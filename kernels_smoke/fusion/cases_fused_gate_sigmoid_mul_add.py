@@ -1,4 +1,4 @@
-"""What the suite runs for ``fused_gate_sigmoid_mul_add``, and what it expects."""
+"""Cases and expectations for ``fused_gate_sigmoid_mul_add``."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ CASES = (
     case("no row", rows=0, width=128),
     case("one row", rows=1, width=4096),
     case("values of 1e4", rows=7, width=4096, scale=1e4),
-    # So many rows that one whose product is near zero is no false alarm (two of 3,000 draws of seven rows were): of
-    # terms of 1e4, float32 keeps three digits of it, and a tenth of the row's elements are rounded otherwise.
+    # Many rows, so that a product near zero is no false alarm (it was in two of 3,000 draws of seven rows): of terms of
+    # 1e4, float32 keeps three digits of it, and a tenth of the row's elements are rounded otherwise.
     case("gates of 0 and 1", rows=24, width=4096, logit=1e4),
     case("weight in fp32", rows=33, width=4096, weight_dtype=FP32),
     here("fp32, 512 wide", rows=5, width=512, dtype=FP32),
@@ -112,7 +112,7 @@ KERNEL = Kernel(
     outputs=lambda _inputs: {},
     launch=lambda module, inputs, _outputs: module.fused_gate_sigmoid_mul_add(**inputs),
     reference=lambda inputs: {"final": reference.gate_sigmoid_mul_add(**inputs)},
-    checks={"final": Rounded(floor=0.1)},  # a row of one element may cancel: its error is that of the summands
+    checks={"final": Rounded(floor=0.1)},  # a row of one element may cancel; its error is the summands'
     cases=CASES,
     mutants=MUTANTS,
     speeds=(Speed("8192 x 4096", {"rows": 8192, "width": 4096}, bar=1.10, work=work),),

@@ -1,4 +1,4 @@
-"""What the suite runs for ``fused_linear``, and what it expects."""
+"""Cases and expectations for ``fused_linear``."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ KERNEL = Kernel(
     outputs=outputs,
     launch=launch,
     reference=lambda inputs: {"out": reference.linear(**{name: inputs[name] for name in ARGUMENTS})},
-    checks={"out": Near(floor=1e-3)},  # what is multiplied is rounded as the result is: sqrt(2) of its error
+    checks={"out": Near(floor=1e-3)},  # factors are rounded like the result: sqrt(2) of its error
     cases=(
         case("257 x 512, SiLU", "quick", m=257, n=512, k=1024, activation="silu", bias=True),
         case("normed, 257 x 512", "quick", m=257, n=512, k=1024, normed=True, zero_centred=True),

@@ -1,4 +1,4 @@
-"""What the suite runs for ``mul_sum_add``, and what it expects."""
+"""Cases and expectations for ``mul_sum_add``."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def draw_inputs(
 ) -> Inputs:
     """Draw x [rows, width]; ``out_stride`` is the distance between two elements of the result.
 
-    Sums cancel: where float32 is held to 1e-6 there must be some rows, so that not all of them come out small.
+    Sums cancel: float32 with a tolerance of 1e-6 needs several rows, so that not all results are small.
     """
     x = draw.rows(rows, width, dtype=dtype, scale=scale, row_stride=row_stride, name="x")
     return {"x": x, "out_stride": out_stride}
 
 
 def outputs(inputs: Inputs) -> Mapping[str, Output]:
-    """One element for each row; when they lie apart, as a column [rows, 1], because rows are what can be strided."""
+    """One element for each row; if strided, as a column [rows, 1], because only rows can be strided."""
     rows, dtype, stride = len(inputs["x"]), inputs["x"].dtype, inputs["out_stride"]
     return {"total": ((rows,), dtype) if stride == 1 else ((rows, 1), dtype, stride)}
 

@@ -1,4 +1,4 @@
-"""What the suite runs for ``mul_add_sigmoid`` and ``sin_and_cos``, and what it expects."""
+"""Cases and expectations for ``mul_add_sigmoid`` and ``sin_and_cos``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the cases of the fused operations share."""
+"""Shared by the cases of the fused operations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class InChunks:
     elements: int = 2**27
 
     def __call__(self, output: torch.Tensor, reference: torch.Tensor) -> Mapping[str, Any]:
-        """Return the result of the first chunk that is wrong, or of the one with the greatest error."""
+        """Return the result of the first chunk that is wrong, or with the greatest error."""
         if output.shape != reference.shape or output.numel() <= self.elements:
             return self.check(output, reference)
         results = []

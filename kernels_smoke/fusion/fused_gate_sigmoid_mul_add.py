@@ -9,7 +9,7 @@ import triton.language as tl
 from kernels_smoke.launching.checks import check_matrix, check_rows, check_written, on_device_of, whole_rows
 from kernels_smoke.launching.plan import launch, plannable
 
-WIDEST = 16384  # elements of a row: one program holds whole rows in registers
+WIDEST = 16384  # elements of a row: one program has whole rows in registers
 configure = whole_rows  # benchmarks/tune.py tries others
 
 
@@ -47,7 +47,7 @@ def fused_gate_sigmoid_mul_add(
     - ``x``, ``shared``: [rows, width], of that dtype; rows may be strided.
     - ``weight``: [width], of that dtype or float32.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 16,384 elements.
+    Raises ValueError when a shape, dtype, device or stride is invalid, or rows are wider than 16,384 elements.
     """
     rows, width = check_matrix("final", final, WIDEST)
     check_rows("x", x, (rows, width), (final.dtype,), final)

@@ -1,4 +1,4 @@
-"""A linear layer with what comes before and after it: RMS norm of its input, bias and activation of its result."""
+"""A linear layer fused with the RMS norm of its input, and bias and activation of its result."""
 
 from __future__ import annotations
 
@@ -117,9 +117,9 @@ def fused_linear(
 
     With ``norm_weight``, ``norm(x) = x / sqrt(mean(x^2) + epsilon) * norm_weight`` (RMS norm, Zhang and Sennrich 2019,
     equation 4; ``zero_centred``: the weight is stored less 1), without it ``x``. Up to 64 rows are normed within the
-    product: what tensor cores multiply is ``x * norm_weight``, rounded to the dtype of ``x``, and each program computes
-    the norms of its rows meanwhile. More rows are normed before it, in memory that is allocated for them. These are
-    the epilogue and the prologue fusion of PyTorch's compiler team ("Kernel Fusion", 2026).
+    product: the operand of tensor cores is ``x * norm_weight``, rounded to the dtype of ``x``, and each program
+    computes the norms of its rows meanwhile. More rows are normed before it, in memory that is allocated for them.
+    These are the epilogue and the prologue fusion of PyTorch's compiler team ("Kernel Fusion", 2026).
 
     - ``x``: [M, K], bfloat16 or float16; ``weight``: [N, K] of that dtype. Rows may be strided; it is faster when they
       begin at multiples of 16 bytes.
@@ -128,7 +128,7 @@ def fused_linear(
     - ``activation``: "none", "relu", "gelu" (its approximation by tanh) or "silu".
     - ``out``: the result [M, N], of that dtype; rows may be strided.
 
-    Raises ValueError when a shape, dtype, device, stride or name is not as said.
+    Raises ValueError when a shape, dtype, device, stride or name is invalid.
     """
     m, k = check_matrix("x", x, LARGEST)
     require(x.dtype in DTYPES_16, f"x must be {' or '.join(map(str, DTYPES_16))}, not {x.dtype}")
@@ -163,7 +163,7 @@ def fused_linear(
 
 
 def _normed(x: torch.Tensor, norm_weight: torch.Tensor, epsilon: float, *, zero_centred: bool) -> torch.Tensor:
-    """The norm of each row of ``x``, in rows that begin at multiples of 16 bytes, as those of ``x`` need not."""
+    """The norm of each row of ``x``, in rows that are aligned to 16 bytes, unlike those of ``x``."""
     m, k = x.shape
     normed = allocated(x.new_empty((m, -(-k // 8) * 8)))[:, :k]
     launch(

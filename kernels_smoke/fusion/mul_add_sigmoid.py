@@ -42,7 +42,7 @@ def mul_add_sigmoid(
       that are contiguous, and strided. There may be more than 2^31 elements.
     - ``out``: the result, of the same shape and dtype.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said.
+    Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     out = allocated(torch.empty_like(x, memory_format=torch.contiguous_format)) if out is None else out
     x_rows, w_rows, b_rows, out_rows = as_rows({"x": x, "w": w, "b": b, "out": out})

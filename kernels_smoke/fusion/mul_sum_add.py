@@ -1,4 +1,4 @@
-"""Reduction fusion: what comes before and after a sum happens in the pass that computes it."""
+"""Reduction fusion: operations before and after a sum are computed in the same pass."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def mul_sum_add(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Te
     - ``x``: [rows, width], bfloat16, float16 or float32; rows may be strided.
     - ``out``: the result, [rows], of the dtype of ``x``; it may be strided.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 2^30 elements.
+    Raises ValueError when a shape, dtype, device or stride is invalid, or rows are wider than 2^30 elements.
     """
     rows, width = check_matrix("x", x, WIDEST)
     out = allocated(x.new_empty(rows)) if out is None else out

@@ -1,4 +1,4 @@
-"""What pointwise kernels share: any tensors of one shape as rows, and the place of a program in them."""
+"""Shared by pointwise kernels: any tensors of one shape as rows, and the place of a program in them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ class Configuration:
 def as_rows(tensors: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
     """Views [rows, width] of tensors that have one shape: a single row when all of them are contiguous.
 
-    Those whose names begin with "out" are written. Raises ValueError when shapes, dtypes or devices differ from those
-    of the first, its dtype is not in ``DTYPES``, or a tensor is neither contiguous nor [rows, width] with contiguous
-    rows.
+    Those whose names begin with "out" are written. Raises ValueError if shapes, dtypes or devices differ from the
+    first's, its dtype is not in ``DTYPES``, or a tensor is neither contiguous nor [rows, width] with contiguous rows.
     """
     like = next(iter(tensors.values()))
     require(like.dtype in DTYPES, f"tensors must be {' or '.join(map(str, DTYPES))}, not {like.dtype}")

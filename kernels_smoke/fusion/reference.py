@@ -1,4 +1,4 @@
-"""The fused operations in plain torch, in float64. What could be gigabytes is computed in place."""
+"""The fused operations in plain torch, in float64. Large tensors are computed in place."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def sin_and_cos(
       There may be more than 2^31 elements.
     - ``out``: the two results, of the shape and dtype of ``x``.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said.
+    Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     sine, cosine = out or (allocated(torch.empty_like(x, memory_format=torch.contiguous_format)) for _ in range(2))
     x_rows, sine_rows, cosine_rows = as_rows({"x": x, "out[0]": sine, "out[1]": cosine})

@@ -1,4 +1,4 @@
-"""What every public function needs: which GPU it runs on, and the checks of its arguments."""
+"""Shared by every public function: the GPU that it runs on, and the checks of its arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import triton
 FP8 = torch.float8_e4m3fn
 MOST_ROWS = 2**31 - 2048  # numbers of rows are 32-bit in most kernels, and the last tile may reach beyond
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
-DTYPES_16 = DTYPES[:2]  # of what tensor cores multiply without loss
+DTYPES_16 = DTYPES[:2]  # exact operands of tensor cores
 FP8_MAX = 448.0  # the greatest finite e4m3 value (OCP 8-bit floating point specification 1.0, table 1)
 
 
@@ -21,7 +21,7 @@ class WholeRows:
     """How a launch is laid out that takes whole rows.
 
     A program works on a tile of ``rows`` rows of ``block`` elements (powers of two, ``block`` at least the width), with
-    ``warps`` warps. ``eviction`` is the cache's hint for what is read once.
+    ``warps`` warps. ``eviction`` is the cache's hint for data that is read once.
     """
 
     block: int
@@ -71,14 +71,14 @@ def interpreted() -> bool:
 
 
 def multiprocessors(tensor: torch.Tensor, otherwise: int = 132) -> int:
-    """How many streaming multiprocessors the GPU of ``tensor`` has; ``otherwise`` where there is no GPU."""
+    """How many streaming multiprocessors the GPU of ``tensor`` has; ``otherwise`` if there is no GPU."""
     if tensor.device.type != "cuda":
         return otherwise
     return int(torch.cuda.get_device_properties(tensor.device).multi_processor_count)
 
 
 def on_device_of(tensor: torch.Tensor) -> contextlib.AbstractContextManager[object]:
-    """Make the GPU of ``tensor`` the current one: Triton launches on the current GPU, whatever its arguments are."""
+    """Make the GPU of ``tensor`` the current one: Triton launches on the current GPU, not on its arguments'."""
     if tensor.device.type != "cuda" or tensor.device.index == torch.cuda.current_device():
         return contextlib.nullcontext()
     device: contextlib.AbstractContextManager[object] = torch.cuda.device(tensor.device)
@@ -86,7 +86,7 @@ def on_device_of(tensor: torch.Tensor) -> contextlib.AbstractContextManager[obje
 
 
 def require(condition: bool, message: str) -> None:
-    """Raise ValueError with ``message`` unless ``condition`` holds."""
+    """Raise ValueError with ``message`` unless ``condition`` is true."""
     if not condition:
         raise ValueError(message)
 

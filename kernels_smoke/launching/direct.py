@@ -1,9 +1,9 @@
-"""Launching what Triton has compiled, without what Triton does in Python before each launch.
+"""Launch compiled kernels without Triton's Python code before each launch.
 
 ``kernel[grid](...)`` classifies every argument, looks for the compiled kernel by a string that it makes of them, and
 encodes every tensor descriptor: 50 to 200 microseconds on the host of an H200. A :class:`Launch` keeps all of that, and
-knows only where its pointers come from. Written for the launchers of Triton 3.6 and 3.7 on CUDA; others are called
-through their Python.
+knows only where its pointers come from. Written for the launchers of Triton 3.6 and 3.7 on CUDA; others are called in
+Python.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ try:
 except ImportError:  # older than Triton 3.4, whose hooks are elsewhere
     knobs = None
 
-# What to call, the grid, and what follows the stream: called with the grid, a stream and the rest.
+# A function, the grid, and the arguments after the stream: called with the grid, a stream and the rest.
 Call = tuple[Callable[..., object], int, int, int, tuple[Any, ...]]
 MOST_BINDINGS = 128  # sets of pointers for which a launch keeps its arguments; a set takes about a kilobyte
 NVIDIA = "triton.backends.nvidia.driver"
 
 
 class _Address:
-    """What stands for the tensor of a descriptor: a pointer."""
+    """A pointer in place of a descriptor's tensor."""
 
     def __init__(self, pointer: int) -> None:
         self.pointer = pointer
@@ -40,9 +40,9 @@ class _Address:
 
 @dataclass(frozen=True)
 class Place:
-    """An argument that is in memory: ``offset`` bytes behind the beginning of tensor number ``source``.
+    """An argument that is in memory: ``offset`` bytes after the beginning of tensor number ``source``.
 
-    It is a tensor of ``shape``, ``strides`` and ``dtype``; with ``descriptor``, whose base is left empty, that of it.
+    It is a tensor of ``shape``, ``strides`` and ``dtype``; or its ``descriptor``, whose base is left empty.
     """
 
     source: int
@@ -73,9 +73,9 @@ class Place:
 
 @dataclass
 class Launch:
-    """One launch: ``kernel[grid](**arguments)``, where what is in memory is a :class:`Place`.
+    """One launch: ``kernel[grid](**arguments)``, in which arguments in memory are :class:`Place`.
 
-    ``compiled`` is Triton's ``CompiledKernel`` for it, None where Triton interprets kernels.
+    ``compiled`` is Triton's ``CompiledKernel`` for it, None if Triton interprets kernels.
     """
 
     kernel: Any
@@ -97,7 +97,7 @@ class Launch:
         return values
 
     def call(self, pointers: Sequence[int]) -> Call:
-        """What launches it for sources at ``pointers``."""
+        """The call that launches it for sources at ``pointers``."""
         key = tuple([pointers[place.source] for _, place in self._places])
         call = self._bound.get(key)
         if call is None:
@@ -116,7 +116,7 @@ class Launch:
 
 
 def keep(kept: dict[Any, Any], key: Any, value: Any, most: int) -> None:
-    """``kept[key] = value``, without what was kept first when there are more than ``most``."""
+    """``kept[key] = value``, removing the oldest entries above ``most``."""
     if len(kept) >= most:
         kept.pop(next(iter(kept)), None)
     kept[key] = value
@@ -131,7 +131,7 @@ def hooked() -> bool:
 
 
 def listen(hook: Callable[[Any], None]) -> bool:
-    """Have ``hook`` called before each launch by Triton itself; False where that has one hook only (before 3.5)."""
+    """Have ``hook`` called before each launch by Triton itself; False if that has one hook only (before 3.5)."""
     if knobs is None or not hasattr(knobs.runtime.launch_enter_hook, "add"):
         return False
     knobs.runtime.launch_enter_hook.add(hook)
@@ -145,7 +145,7 @@ def ignore(hook: Callable[[Any], None]) -> None:
 
 
 def _call(compiled: Any, grid: tuple[int, ...], values: list[Any]) -> Call:
-    """A launch by the launcher that Triton has in C, or by its wrapper in Python where that is not as expected."""
+    """A launch by the launcher that Triton has in C, or by its wrapper in Python if that is not as expected."""
     x, y, z = (*grid, 1, 1)[:3]
     launcher = compiled.run
     arguments = (compiled.function, compiled.packed_metadata, None, None, None, *values)
@@ -163,7 +163,7 @@ def _call(compiled: Any, grid: tuple[int, ...], values: list[Any]) -> Call:
 
 
 def _launcher_in_c(launcher: Any) -> Callable[..., object] | None:
-    """What ``launcher`` calls in the end; None where it does more than that, or is of another kind."""
+    """The C function that ``launcher`` calls; None if it does more than that, or is of another kind."""
     kind = type(launcher).__module__
     if kind != NVIDIA or not hasattr(sys.modules[kind], "wrap_handle_tensordesc"):
         return None

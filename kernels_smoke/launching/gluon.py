@@ -11,5 +11,5 @@ GLUON = triton.__version__.startswith(("3.6.", "3.7."))
 
 
 def hopper_gluon() -> bool:
-    """True when what is launched now runs on Hopper (sm_90), and kernels in Gluon compile."""
+    """True if the current GPU is Hopper (sm_90), and kernels in Gluon compile."""
     return GLUON and architecture().number == 90

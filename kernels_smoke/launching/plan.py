@@ -1,7 +1,7 @@
-"""Calls that are checked and laid out once: a plan, and what plain calls keep from one to the next.
+"""Calls that are checked and laid out once: a plan, and the cache of plain calls.
 
-A public function that is ``plannable`` launches by :func:`launch`, and hands what it allocates to :func:`allocated`.
-So one run of it says all that a call launches, and where the pointers of the launches come from. Two things follow:
+A public function that is ``plannable`` launches by :func:`launch`, and allocates by :func:`allocated`. So one run
+records all launches of a call, and the origin of their pointers. Two things follow:
 
 - ``function.plan(...)`` takes the arguments of a call, checks them, compiles, and launches nothing. Each ``plan()`` is
   then such a call on the same tensors, at the cost of the launches alone.
@@ -30,7 +30,7 @@ __all__ = ["Plan", "Plannable", "allocated", "launch", "plannable", "plannable_a
 
 P = ParamSpec("P")
 R = TypeVar("R")
-MOST_LAYOUTS = 256  # that one function keeps
+MOST_LAYOUTS = 256  # per function
 TENSORS = (torch.Tensor, torch.nn.Parameter)  # any other kind may do anything when it is asked for its pointer
 RUN = JITFunction.run  # who replaces it wants to see every launch
 
@@ -47,10 +47,10 @@ class Plannable(Generic[P, R]):
         self._kept: dict[Hashable, Recording] = {}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """The function itself, by what was kept of a call like this one where there was one."""
+        """Call the function, with the recording of an equal call if there is one."""
         if torch.compiler.is_compiling() or active.recorder is not None:
             return self.function(*args, **kwargs)
-        # Whoever replaces `configure`, as benchmarks/tune.py does, wants to have another layout.
+        # A replaced `configure`, as in benchmarks/tune.py, gives another layout.
         key: list[Any] = [self._names.get("configure"), *kwargs]
         sources: list[torch.Tensor] = []
         pointers: list[int] = []
@@ -74,7 +74,7 @@ class Plannable(Generic[P, R]):
     def plan(self, *args: P.args, **kwargs: P.kwargs) -> Plan[R]:
         """Check the arguments of a call and compile for them; calling the plan then makes that call.
 
-        Raises what the call would.
+        Raises the errors of the call.
         """
         return Plan(self.function, inspect.signature(self.function).bind(*args, **kwargs).arguments)
 
@@ -91,10 +91,9 @@ plannable, plannable_apart = Plannable, PlannableApart  # as decorators
 class Plan(Generic[R]):
     """A call of which only the launches are left.
 
-    ``plan()`` makes the call on the tensors with which the plan was made, and returns what the call would, without
-    checks. What the call allocates is allocated once: every ``plan()`` writes into the same results. ``plan(x=other)``
-    makes the call with other tensors instead of some arguments, for this time; they must have the same layout. Results
-    can be such arguments where the function takes ``out``.
+    ``plan()`` makes the call on the tensors of the plan, and returns its results, without checks. Memory is allocated
+    once: every ``plan()`` writes into the same results. ``plan(x=other)`` makes the call with other tensors instead of
+    some arguments, once; they must have the same layout. Results can be replaced, too, if the function takes ``out``.
 
     A plan keeps its tensors' memory, even when a tensor is deleted or gets other memory (``x.data = y``), of which the
     plan then knows nothing. It launches on the current stream, and can be captured in a CUDA graph. Calls of one

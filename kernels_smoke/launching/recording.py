@@ -1,4 +1,4 @@
-"""What one run of a function allocates and launches, so that it can be launched again on other tensors."""
+"""Record the allocations and launches of one run of a function, to launch it again on other tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from triton.runtime.jit import JITFunction
 
 from kernels_smoke.launching.direct import MOST_BINDINGS, Call, Launch, Place, hooked, ignore, keep, listen
 
-PLAIN = (int, float, bool, str, torch.dtype, type(None))  # arguments that hold no memory
+PLAIN = (int, float, bool, str, torch.dtype, type(None))  # arguments without memory
 
 
 class Active(threading.local):
@@ -45,7 +45,7 @@ def allocated(tensor: torch.Tensor) -> torch.Tensor:
 
 
 class Recorder:
-    """Hears what one run of a function allocates and launches; ``launching``: and launches it."""
+    """Records the allocations and launches of one run of a function; with ``launching``, also launches."""
 
     def __init__(self, sources: list[torch.Tensor], *, launching: bool) -> None:
         self.sources, self.launching = sources, launching
@@ -86,7 +86,7 @@ class Recorder:
         self._launches.append(Launch(kernel, grid, {n: self._placed(n, v) for n, v in arguments.items()}, compiled))
 
     def recording(self, result: object) -> Recording:
-        """What was heard. Raises RuntimeError when that does not say all that a call needs."""
+        """The recording. Raises RuntimeError if it is incomplete for a call."""
         returned = self._returned(result)
         if self._unexpected:
             self._fault = "a kernel was launched by other means than launch()"
@@ -107,7 +107,7 @@ class Recorder:
         return value
 
     def _place(self, name: str, tensor: torch.Tensor) -> Place:
-        """Where ``tensor`` is: the source that begins there, or else the only one of which it is a part."""
+        """The place of ``tensor``: the source that begins there, or else the only one of which it is a part."""
         pointer = tensor.data_ptr()
         begins = [source.data_ptr() for source in self.sources]
         if pointer in begins:
@@ -142,7 +142,7 @@ def _without_memory(value: Any) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def extent(shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype) -> int:
-    """Bytes from the first element of a tensor to behind the last one."""
+    """Bytes from the first element of a tensor to the end of the last one."""
     if 0 in shape:
         return 0
     itemsize: int = dtype.itemsize
@@ -161,7 +161,7 @@ class Recording:
         self, launches: list[Launch], made: list[Callable[[], torch.Tensor]], returned: Any, device: int | None
     ) -> None:
         self.launches, self.made = launches, made
-        self.result = _result(returned)  # from all tensors, those that the call returns
+        self.result = _result(returned)  # picks the returned tensors from all
         self._device = device
         self._bound: dict[tuple[int, ...], list[Call]] = {}
         self.compiled = device is not None
@@ -174,14 +174,14 @@ class Recording:
             self._caches = [(cache, cache[self._device]) for cache in caches.values()]
 
     def valid(self) -> bool:
-        """Whether Triton still has what it compiled: who replaces a kernel's source empties its caches."""
+        """Whether Triton still has the compiled kernels: replacing a kernel's source empties its caches."""
         for cache, entry in self._caches:  # noqa: SIM110  # `all` would take three times as long, in each call
             if cache.get(self._device) is not entry:
                 return False
         return True
 
     def replay(self, sources: list[torch.Tensor], pointers: list[int]) -> Any:
-        """The call for ``sources``, which are at ``pointers``: what it returns."""
+        """The call for ``sources``, which are at ``pointers``: its result."""
         for allocate in self.made:
             tensor = allocate()
             sources.append(tensor)
@@ -201,7 +201,7 @@ class Recording:
         return calls
 
     def run(self, calls: Sequence[Call], pointers: Sequence[int], sources: Sequence[torch.Tensor]) -> None:
-        """Launch ``calls``, which are bound to ``pointers``, those of ``sources``."""
+        """Launch ``calls``, which are bound to the ``pointers`` of ``sources``."""
         if not self.compiled:
             for each in self.launches:
                 each.interpret(sources)
@@ -221,7 +221,7 @@ class Recording:
 
 
 def _result(returned: Any) -> Callable[[Sequence[torch.Tensor]], Any]:
-    """What picks from all tensors those that are ``returned``: a number, None, or tuples of such."""
+    """A function that picks the ``returned`` tensors from all: a number, None, or tuples of these."""
     if isinstance(returned, tuple) and (len(returned) < 2 or not all(type(each) is int for each in returned)):
         parts = [_result(each) for each in returned]
         return lambda sources: tuple(part(sources) for part in parts)

@@ -39,7 +39,7 @@ def mean_cross_entropy(
     """Return the mean of ``cross_entropy`` over the rows whose target is not ``ignore_index``, in float32.
 
     The gradient is computed in the forward pass and kept instead of the logits. Without a row that counts, the mean is
-    NaN, as torch's is. Arguments and exceptions are those of ``cross_entropy``.
+    NaN, as in torch. Arguments and exceptions are as in ``cross_entropy``.
     """
     mean: torch.Tensor = _MeanCrossEntropy.apply(logits, targets, ignore_index, label_smoothing)
     return mean

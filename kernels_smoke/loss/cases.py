@@ -1,4 +1,4 @@
-"""What the suite runs for the losses, and what it expects."""
+"""Cases and expectations for the losses."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def expected(inputs: Inputs) -> Tensors:
 
 
 def work(inputs: Inputs, outputs: Tensors) -> Work:
-    """The logits once, and what is written."""
+    """The logits once, and the outputs."""
     return Work(bytes=sum(tensor.nbytes for tensor in (inputs["logits"], inputs["targets"], *outputs.values())))
 
 

@@ -20,14 +20,14 @@ from kernels_smoke.launching.checks import (
 from kernels_smoke.launching.plan import allocated, launch, plannable
 
 WIDEST = 2**30  # logits of a row
-VECTOR = 8  # neighbouring logits that one thread takes: 16 bytes of bfloat16
+VECTOR = 8  # neighbouring logits of one thread: 16 bytes of bfloat16
 
 
 @dataclass(frozen=True)
 class Configuration:
     """How one launch is laid out: a program goes through a row ``block`` logits at a time, with ``warps`` warps.
 
-    ``hints``: the cache is to keep what the first pass reads, and neither what the second one reads nor the gradient.
+    ``hints``: the cache keeps data read by the first pass, but neither data read by the second one nor the gradient.
     """
 
     block: int
@@ -45,7 +45,7 @@ def configure(width: int, *, gradient: bool) -> Configuration:
 
 @triton.jit
 def _exp(x, FLUSH: tl.constexpr):
-    """``exp(x)``; with ``FLUSH``, zero where it would be below 2^-126: without a range check, at half of the cost."""
+    """``exp(x)``; with ``FLUSH``, zero if it would be below 2^-126: without a range check, at half of the cost."""
     scaled = x * 1.4426950408889634
     if FLUSH:
         result = tl.inline_asm_elementwise("ex2.approx.ftz.f32 $0, $1;", "=f,f", [scaled], tl.float32, True, 1)
@@ -95,7 +95,7 @@ def _cross_entropy_kernel(
             scale = tl.where(kept, tl.load(weight), 0.0)  # [1]
         blocks = tl.cdiv(width, LANES * VECTOR)
         for number in range(blocks):
-            start = (blocks - 1 - number) * LANES * VECTOR  # backwards: what was read last is still in the L2 cache
+            start = (blocks - 1 - number) * LANES * VECTOR  # backwards: the last reads are still in the L2 cache
             inside = start + o_n < width
             mask = inside & kept
             # [LANES, VECTOR]
@@ -126,11 +126,10 @@ def cross_entropy(
 ) -> torch.Tensor:
     """Return the cross entropy of each row, and write the gradient of their sum times ``weight``.
 
-    ``loss = lse - (1 - e) x[target] - e mean(x)`` with ``lse = log(sum(exp(x)))`` and the smoothing e, and
-    ``gradient = weight (softmax(x) - (1 - e) onehot(target) - e / width)``, computed in float32 and rounded once.
-    The sum is found in one pass (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018); the
-    gradient reads the row again, backwards, while its end is in the cache. Smoothing: Szegedy et al. (2016), as torch
-    has it.
+    ``loss = lse - (1 - e) x[target] - e mean(x)`` with ``lse = log(sum(exp(x)))`` and the smoothing e, and ``gradient =
+    weight (softmax(x) - (1 - e) onehot(target) - e / width)``, computed in float32 and rounded once. The sum is found
+    in one pass (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018); the gradient reads the row
+    again, backwards, while its end is in the cache. Smoothing: Szegedy et al. (2016), as in torch.
 
     - ``logits``: [rows, width], bfloat16, float16 or float32; rows may be strided. Values are finite or, without
       smoothing, minus infinity; each row has a finite one, at its target among them.
@@ -140,7 +139,7 @@ def cross_entropy(
     - ``gradient``: like ``logits``, which it may be: then the logits are replaced.
     - ``out``: the losses, [rows], float32, contiguous.
 
-    Raises ValueError when a shape, dtype, device, stride or number is not as said.
+    Raises ValueError when a shape, dtype, device, stride or number is invalid.
     """
     rows, width = check_matrix("logits", logits, WIDEST)
     check_rows("targets", targets, (rows,), (torch.int32, torch.int64), logits)

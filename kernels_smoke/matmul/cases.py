@@ -1,4 +1,4 @@
-"""What the suite runs for the matrix products."""
+"""Cases for the matrix products."""
 
 from __future__ import annotations
 

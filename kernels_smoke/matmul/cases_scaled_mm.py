@@ -1,4 +1,4 @@
-"""What the suite runs for scaled_mm, and what it expects."""
+"""Cases and expectations for scaled_mm."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def draw_inputs(
     """Draw the operands, their scales and the bias.
 
     ``scales`` is the greatest scale, and ``scale_strides`` are elements from one scale to the next. The scale of the
-    middle row is zero, where there are three or more.
+    middle row is zero, if there are three or more.
     """
     drawn = draw_operands(draw, m=m, n=n, k=k, values=values, **operands)
     counts = (1, 1) if scalars else (m, n)
@@ -73,7 +73,7 @@ def draw_inputs(
     )
     if m >= 3 and not scalars and scale_a.device.type != "meta":
         scale_a[m // 2] = 0
-    size = (values * scales) ** 2 * k**0.5 / 4  # near that of the products, so that neither hides the other
+    size = (values * scales) ** 2 * k**0.5 / 4  # near the products, so that neither hides the other
     made = None if bias is None else draw.normal(n, dtype=bias, scale=size, name="bias")
     return {**drawn, "scale_a": scale_a, "scale_b": scale_b.t(), "bias": made}
 
@@ -101,9 +101,9 @@ def work(inputs: Inputs, outputs: Tensors) -> Work:
 
 
 def cublas(inputs: Inputs, outputs: Tensors) -> object:
-    """The same product by cuBLAS, with its fast accumulation, which is the one that this kernel has."""
+    """The same product by cuBLAS, with fast accumulation, as in this kernel."""
     out = outputs["out"]
-    # The private function is that of all torch since 2.6; the public one, of torch 2.10 and newer, has no `out`.
+    # The private function exists since torch 2.6; the public one, of torch 2.10 and newer, has no `out`.
     return torch._scaled_mm(  # noqa: SLF001  # see above
         *arguments(inputs), out_dtype=out.dtype, use_fast_accum=True, out=out
     )
@@ -114,7 +114,7 @@ def small(name: str, level: Any = "full", **shape: Any) -> Case:
     return here(name, level, **{"dtype": FP16, "out_dtype": FP32, **shape})
 
 
-# Cases of both products, and faults in what they do alike.
+# Cases of both products, and faults in shared code.
 COMMON_CASES = (
     case("300 x 500, K 1040", "quick", m=300, n=500, k=1040),
     case("no row", m=0, n=128, k=128),
@@ -170,7 +170,7 @@ KERNEL = Kernel(
     outputs=outputs,
     launch=launch,
     reference=lambda inputs: {"out": reference.scaled_mm(*arguments(inputs), bias=inputs["bias"])},
-    # On Hopper, sums of fp8 products keep some 14 bits; those of 16-bit operands are rounded towards zero in float32.
+    # On Hopper, sums of fp8 products keep some 14 bits; sums of 16-bit operands are rounded towards zero in float32.
     checks={"out": Near(bfloat16=4e-3, float16=4e-3, float32=1e-5)},
     cases=(
         *COMMON_CASES,

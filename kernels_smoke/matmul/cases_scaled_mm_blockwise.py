@@ -1,4 +1,4 @@
-"""What the suite runs for scaled_mm_blockwise, and what it expects."""
+"""Cases and expectations for scaled_mm_blockwise."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def draw_inputs(
     """Draw the operands and their scales, of which ``scales`` is the greatest.
 
     Both scales are drawn transposed, so that they are column-major as torch wants them, or as they are. Those of the
-    middle row are zero, where there are three.
+    middle row are zero, if there are three.
     """
     drawn = draw_operands(draw, m=m, n=n, k=k, **operands)
     of_a, of_b = (m, -(-k // 128)), (-(-k // 128), -(-n // 128))
@@ -50,7 +50,7 @@ def arguments(inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor,
 def torch_blockwise(inputs: Inputs, outputs: Tensors) -> object:
     """The same product by torch, which knows the kind of scaling by the scales' shapes and strides."""
     out = outputs["out"]
-    # The private function is that of all torch since 2.8; the public one, of torch 2.10 and newer, has no `out`.
+    # The private function exists since torch 2.8; the public one, of torch 2.10 and newer, has no `out`.
     return torch._scaled_mm(*arguments(inputs), out_dtype=out.dtype, out=out)  # noqa: SLF001  # see above
 
 

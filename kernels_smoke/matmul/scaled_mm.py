@@ -31,7 +31,7 @@ def configure(m: int, n: int, out_size: int, *, described: bool) -> Configuratio
     rows = 16 if m <= 16 else 32 if m <= 32 else 64
     if not described:  # elements may come one by one: few registers for their addresses
         return Configuration(rows, 64, 64, group_m=8, warps=8, stages=3)
-    if m <= 64:  # more in flight for each multiprocessor where it has one program only
+    if m <= 64:  # more in flight for each multiprocessor if it has one program only
         stages = 5 if triton.cdiv(n, 64) <= 132 else 3
         return Configuration(rows, 64, 256, group_m=1, warps=4, stages=stages, swapped=True)
     if triton.cdiv(m, 128) * triton.cdiv(n, 256) < 132:  # too few large tiles to occupy every multiprocessor
@@ -100,19 +100,19 @@ def scaled_mm(
 ) -> torch.Tensor:
     """Return ``scale_a * scale_b * (a @ b) + bias``, accumulated in float32.
 
-    The convention is that of ``torch._scaled_mm`` with scales for rows and columns. For fp8 on Hopper, the tensor core
-    keeps about 14 bits of a partial sum, as it does for cuBLAS with ``use_fast_accum``.
+    The convention is ``torch._scaled_mm``'s, with scales for rows and columns. For fp8 on Hopper, the tensor core keeps
+    about 14 bits of a partial sum, as it does for cuBLAS with ``use_fast_accum``.
 
     - ``a``: [M, K], row-major, float8_e4m3fn (bfloat16 and float16 do as well).
     - ``b``: [K, N] of the same dtype, column-major: the transpose of a matrix [N, K] whose rows are contiguous.
     - ``scale_a``: [M, 1] or one element; ``scale_b``: [1, N] or one element; float32. ``bias``: [N], any of the
       results' dtypes.
-    - ``out``: the result [M, N], of ``out_dtype``: bfloat16 (unless said otherwise), float16 or float32.
+    - ``out``: the result [M, N], of ``out_dtype``: bfloat16 (the default), float16 or float32.
 
     Rows of ``a``, of ``b`` transposed and of ``out`` may be further apart than they are wide. No size has to be a
     multiple of anything, but it is faster when rows begin at multiples of 16 bytes.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or K is 0.
+    Raises ValueError when a shape, dtype, device or stride is invalid, or K is 0.
     """
     out = check_operands(a, b, out_dtype, out)
     m, n = out.shape
@@ -134,7 +134,7 @@ def multiply_scaled(
     bias: torch.Tensor | None,
     out: torch.Tensor,
 ) -> None:
-    """Write into ``out`` what ``scaled_mm`` returns. The arguments have been checked; ``rows`` is b transposed."""
+    """Write the result of ``scaled_mm`` into ``out``. The arguments have been checked; ``rows`` is b transposed."""
     describe = described(a) and described(rows)
     launch_tiles(
         _scaled_mm_kernel,
@@ -151,7 +151,7 @@ def multiply_scaled(
 
 
 def _scales(name: str, scales: torch.Tensor, shape: tuple[int, int], like: torch.Tensor) -> torch.Tensor:
-    """``scales`` as ``shape``; one element stands for all of them, at stride 0."""
+    """``scales`` as ``shape``; one element is repeated at stride 0."""
     require(scales.dtype == torch.float32, f"{name} must be float32, not {scales.dtype}")
     require(scales.device == like.device, f"{name} is on {scales.device}, the other arguments are on {like.device}")
     check_span(name, scales)

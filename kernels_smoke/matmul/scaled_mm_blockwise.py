@@ -113,12 +113,12 @@ def scaled_mm_blockwise(
     - ``a``: [M, K], row-major, float8_e4m3fn (bfloat16 and float16 do as well).
     - ``b``: [K, N] of the same dtype, column-major: the transpose of a matrix [N, K] whose rows are contiguous.
     - ``scale_a``: [M, ceil(K / 128)], ``scale_b``: [ceil(K / 128), ceil(N / 128)]; float32, in any strides.
-    - ``out``: the result [M, N], of ``out_dtype``: bfloat16 (unless said otherwise), float16 or float32.
+    - ``out``: the result [M, N], of ``out_dtype``: bfloat16 (the default), float16 or float32.
 
     Rows of ``a``, of ``b`` transposed and of ``out`` may be further apart than they are wide. No size has to be a
     multiple of anything, but it is faster when rows begin at multiples of 16 bytes.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or K is 0.
+    Raises ValueError when a shape, dtype, device or stride is invalid, or K is 0.
     """
     out = check_operands(a, b, out_dtype, out)
     (m, k), n = a.shape, b.shape[1]

@@ -1,8 +1,8 @@
 """The product with scales by blocks for Hopper, in Gluon: one warp loads, two warpgroups multiply and scale.
 
-It computes what ``_scaled_mm_blockwise_kernel`` computes, to the bit, and so for the rows of each group what
-``grouped_mm_blockwise`` does. There, all warps wait for the product of a block before they scale it, and the tensor
-cores are idle meanwhile. Here the two warpgroups run independently: one scales while the other one multiplies. So do
+It computes the same bits as ``_scaled_mm_blockwise_kernel``, and for the rows of each group as
+``grouped_mm_blockwise``. There, all warps wait for the product of a block before they scale it, and the tensor cores
+are idle meanwhile. Here the two warpgroups run independently: one scales while the other one multiplies. So do
 CUTLASS's and DeepGEMM's kernels of this product.
 """
 
@@ -35,7 +35,7 @@ from kernels_smoke.matmul.specialized_tiles import (
 def _scale(product, scale, acc):
     """``acc + product * scale``, by an instruction that stays in place.
 
-    Moved behind the next product, it would keep this one in registers meanwhile, of which there are not enough.
+    After the next product it would keep this one in registers, of which there are not enough.
     """
     return gl.inline_asm_elementwise(
         "fma.rn.f32 $0, $1, $2, $3;",
@@ -51,7 +51,7 @@ def _scale(product, scale, acc):
 def _begin(
     tile, scales, groups, n, PART: gl.constexpr, BLOCK: gl.constexpr, HALF_M: gl.constexpr, layout: gl.constexpr
 ):
-    """What this warpgroup has of ``tile``: whether both blocks of columns, its first row, the end of the group's rows,
+    """The warpgroup's part of ``tile``: whether both blocks of columns, its first row, the end of the group's rows,
     and its first column; then the scales of the first block of K, for rows and for two blocks of columns.
 
     Of a tile that is more than half full, it has one half of the rows (``PART``). Of another, it has the upper half,
@@ -133,8 +133,8 @@ def _multiply(
     tiles_n = gl.cdiv(n, 2 * BLOCK)
     tile = _first_tile(offsets, m, groups, tiles_n, BLOCK_M, GROUP_M)
     own = _begin(tile, scales, groups, n, PART, BLOCK, half, layout)
-    # All products share their registers: each is "added to the one before, if never". The compiler would take other
-    # registers for one that begins with zero.
+    # All products share their registers: each is "added to the previous one, if never". The compiler would use other
+    # registers for a product from zero.
     product = gl.zeros([half, BLOCK], gl.float32, layout)
     step = 0
     while tile[0] < groups:
@@ -177,7 +177,7 @@ def _specialized_blockwise_kernel(
     )  # fmt: skip
     sizes = (m, n, k, groups, group_rows)
     by_rows = (rows, out_stride)
-    # 240 registers for each thread that holds two sums and a product of 64 x 128; 24 for each of the warp that loads.
+    # 240 registers for each thread with two sums and a product of 64 x 128; 24 for each thread of the loading warp.
     gl.warp_specialize(
         [
             (_multiply, (scales, out, by_rows, staged, offsets, buffers, sizes, 0, BLOCK, BLOCK_M, GROUP_M, STAGES)),

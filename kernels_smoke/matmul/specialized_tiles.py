@@ -1,7 +1,7 @@
-"""What products for Hopper in Gluon share: which tiles a program computes, and how tiles are loaded and stored.
+"""Shared by products for Hopper in Gluon: the tiles of a program, loads and stores.
 
 Their warps have roles: one loads by TMA, two warpgroups multiply. Each finds the tiles of its program by itself. Rows
-may be in groups, each with its own matrix; a product of two matrices is that of one group.
+may be in groups, each with its own matrix; a product of two matrices has one group.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DTYPES = {
 def _turns(rows, tiles_n, BLOCK_M: gl.constexpr):
     """Of a group of ``rows`` rows: the rows of tiles that are more than half full, and the turns of all its tiles.
 
-    A turn is one tile, or two neighbouring ones that are at most half full: each of these has half of the products.
+    A turn is one tile, or two neighbouring ones that are at most half full, each with half of the products.
     """
     tall = (rows + BLOCK_M // 2 - 1) // BLOCK_M
     return tall, tall * tiles_n + gl.where(rows > tall * BLOCK_M, gl.cdiv(tiles_n, 2), 0)
@@ -36,7 +36,7 @@ def _turns(rows, tiles_n, BLOCK_M: gl.constexpr):
 def _group_of(turn, group, start, end, offsets, groups, tiles_n, BLOCK_M: gl.constexpr):
     """From ``turn`` of ``group``, whose rows are from ``start`` to ``end``: its number in its group, and that group.
 
-    The group is ``groups`` for a turn behind the last one. ``offsets`` is None for a single group.
+    The group is ``groups`` for a turn after the last one. ``offsets`` is None for a single group.
     """
     _, turns = _turns(end - start, tiles_n, BLOCK_M)
     while (turn >= turns) & (group < groups):
@@ -51,7 +51,7 @@ def _group_of(turn, group, start, end, offsets, groups, tiles_n, BLOCK_M: gl.con
 
 @gluon.jit
 def _tiles_of(turn, start, end, tiles_n, BLOCK_M: gl.constexpr, GROUP_M: gl.constexpr):
-    """The first row of the tiles of a group's ``turn``, its first tile and the one behind its last."""
+    """The first row of the tiles of a group's ``turn``, its first tile and the end."""
     tall, _ = _turns(end - start, tiles_n, BLOCK_M)
     behind = turn - tall * tiles_n
     if behind < 0:
@@ -80,7 +80,7 @@ def _first_tile(offsets, m, groups, tiles_n, BLOCK_M: gl.constexpr, GROUP_M: gl.
 @gluon.jit
 def _next_tile(tile, offsets, groups, tiles_n, BLOCK_M: gl.constexpr, GROUP_M: gl.constexpr):
     """The tile of this program that follows ``tile``: its group, where the rows of that end, its first row, its number
-    among the tiles of these rows, and what finds the next one. Behind the last tile, the group is ``groups``.
+    among the tiles of these rows, and the position for the next one. After the last tile, the group is ``groups``.
     """
     group, end, row, tile_n, turn, start, last = tile
     tile_n += 1
@@ -121,8 +121,8 @@ def _load(
 def _store(out, part, staged, row, column, rows, end, n):
     """Store a part of a tile through shared memory; other work goes on meanwhile.
 
-    ``rows`` are the result and the distance of its rows where rows from ``end`` on belong to others, otherwise None
-    and 0. TMA leaves out what is outside the result, but no rows within it: threads store a part with such rows.
+    ``rows`` are the result and the distance of its rows if rows from ``end`` on belong to others, otherwise None and 0.
+    TMA omits elements outside of the result, but no rows within it: threads store a part with such rows.
     """
     target, stride = rows
     whole = row < end

@@ -1,4 +1,4 @@
-"""What products share: their layout and launch, the order of the tiles, and how a tile of a row-major matrix is loaded.
+"""Shared by products: their layout and launch, the order of tiles, and loads of tiles of row-major matrices.
 
 A tile comes through a tensor descriptor (one instruction of the tensor memory accelerator, TMA) where the GPU has that
 and the matrix is aligned for it, and through masked pointers otherwise.
@@ -61,7 +61,7 @@ class Configuration:
 
 @triton.jit
 def _place(tile, tiles_m, tiles_n, GROUP_M: tl.constexpr):
-    """Row and column of a tile: GROUP_M rows of tiles go column by column, so that L2 keeps what they share."""
+    """Row and column of a tile: GROUP_M rows of tiles go column by column, so that L2 keeps shared operands."""
     group = tile // (GROUP_M * tiles_n)
     within = tile % (GROUP_M * tiles_n)
     first = group * GROUP_M
@@ -87,7 +87,7 @@ def _load_tile(
 
 @triton.jit
 def _store_tile(target, tile, row, column, rows, columns, stride, DESCRIPTOR: tl.constexpr):
-    """Store what of ``tile`` is inside the matrix [rows, columns], from (row, column) on, rounded to its dtype."""
+    """Store the part of ``tile`` inside the matrix [rows, columns], from (row, column) on, rounded to its dtype."""
     if DESCRIPTOR:
         target.store([row, column], tile.to(target.dtype))
     else:

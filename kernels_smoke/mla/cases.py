@@ -1,4 +1,4 @@
-"""What the suite runs for the decoding of latent attention, and what it expects."""
+"""Cases and expectations for the decoding of latent attention."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def work(inputs: Inputs, outputs: Tensors) -> Work:
 
 
 def small(name: str, level: Any = "full", **shape: Any) -> Case:
-    """A case for the interpreter, too: few narrow heads, float32 unless said otherwise."""
+    """A case for the interpreter, too: few narrow heads, float32 by default."""
     return here(name, level, **{"dtype": FP32, "heads": 3, "latent_dim": 32, "rope": 16, "page_size": 16, **shape})
 
 

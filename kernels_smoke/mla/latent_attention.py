@@ -10,7 +10,7 @@ from kernels_smoke.attention.parts import _share, _store
 
 @triton.jit
 def _pages_of(tile, pages, end, TILE: tl.constexpr, PAGE_SIZE: tl.constexpr):
-    """The page of each position of a tile, or of all when one holds the tile; the last page behind the end."""
+    """The page of each position of a tile, or of all if it has the whole tile; the last page after the end."""
     if PAGE_SIZE % TILE == 0:
         page = tl.load(pages + tl.minimum(tile * TILE, end - 1) // PAGE_SIZE, mask=end > 0, other=0)  # [1]
     else:
@@ -44,8 +44,7 @@ def _attend_tiles(
             c = latent.load([row, 0])  # [TILE, BLOCK_LATENT]
             r = rope.load([row, LATENT])  # [TILE, BLOCK_ROPE]
         else:
-            # Behind the end may be anything, also what is not a number, and zero times that is not zero: the last
-            # position is loaded there instead.
+            # After the end there may be NaN, and zero times NaN is not zero: the last position is loaded there instead.
             loaded = tl.minimum(position, end - 1) if MASKED else position
             within = tile * TILE % PAGE_SIZE + loaded - tile * TILE if PAGE_SIZE % TILE == 0 else loaded % PAGE_SIZE
             offset = (page.to(tl.int64) * page_stride + within * position_stride)[:, None]

@@ -36,8 +36,8 @@ class Configuration:
     """How one launch is laid out.
 
     - ``block_h``: heads of a program. ``tile``: positions of one step. ``warps``, ``stages``: of one program.
-    - ``fill``: programs for each multiprocessor, into which few sequences are divided. ``describe``: rows come through
-      descriptors where a page holds whole tiles.
+    - ``fill``: programs for each multiprocessor, for few sequences. ``describe``: rows are loaded by
+      descriptors if a page has whole tiles.
     - ``specialized``: by the kernel in ``specialized_heads.py``, which has its own warps.
     """
 
@@ -82,23 +82,23 @@ def mla_decode(
 
     Multi-head latent attention, with the projections of keys and values absorbed into those of queries and results
     (DeepSeek-AI, "DeepSeek-V2" (2024), section 2.1 and appendix C): all heads share the cache C, whose row is the
-    latent vector of a position, ``latent_dim`` elements, and behind it the key that carries the rotary embedding.
-    Position p is row ``p % page_size`` of page ``page_table[sequence, p // page_size]``.
+    latent vector of a position, ``latent_dim`` elements, followed by the key with the rotary embedding. Position p is
+    row ``p % page_size`` of page ``page_table[sequence, p // page_size]``.
 
-    - ``query``: [sequences, heads, width], bfloat16, float16 or float32; width is that of latent vector and key
+    - ``query``: [sequences, heads, width], bfloat16, float16 or float32; the width of latent vector and key
       together, 576 for DeepSeek-V3.
     - ``latent_cache``: [pages, page_size, width] of that dtype. Rows of it, of ``query`` and of ``out`` may be strided.
-    - ``page_table``: [sequences, most pages of a sequence], int32. What is after a sequence's last page is not
-      read, nor is what is in that page behind its last position.
+    - ``page_table``: [sequences, most pages of a sequence], int32. Entries after a sequence's last page are not
+      read, nor positions of that page after its last one.
     - ``sequence_lengths``: [sequences], int32. The result of a sequence without positions is zero.
     - ``scale``: of the scores, positive: 1 / sqrt(192) for DeepSeek-V3, the width of a head before absorption.
-    - ``longest_sequence``: an upper bound of the lengths, which must be kept; else all that there is room for.
+    - ``longest_sequence``: an upper bound of the lengths, which must be correct; by default the capacity.
     - ``out``: the result [sequences, heads, latent_dim], of the dtype of ``query``.
 
     The integer tensors are read on the GPU only, and the launch does not depend on their values: captured in a CUDA
     graph, a call serves every batch for which there is room. Page numbers are not checked.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said.
+    Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     require(query.ndim == 3, f"query must be [sequences, heads, width], not {query.ndim}-dimensional")
     require(
@@ -202,7 +202,7 @@ def _launch(
 
 
 def _rows_of(cache: torch.Tensor) -> torch.Tensor | None:
-    """The cache [pages, page_size, width] as one matrix for a descriptor; None where that is not possible."""
+    """The cache [pages, page_size, width] as one matrix for a descriptor; None if that is not possible."""
     pages, page_size, width = cache.shape
     if cache.stride(0) != page_size * cache.stride(1) or pages * page_size >= 2**31:
         return None

@@ -1,6 +1,6 @@
 """Decoding of latent attention with many heads for Hopper, in Gluon: a warp loads by TMA, two warpgroups attend.
 
-It computes what ``_attend_kernel`` of ``latent_attention.py`` computes for blocks of 64 heads. There, all warps load,
+It computes the same as ``_attend_kernel`` of ``latent_attention.py`` for blocks of 64 heads. There, all warps load,
 multiply and take exponentials by turns. Here one warpgroup computes scores and weights, and both multiply these with
 values, each with half of their columns. Loads run ahead: each part of a tile is loaded as soon as its place is free.
 """
@@ -52,7 +52,7 @@ def _score(s, q_tiles, tiles, full, step, STAGES: gl.constexpr):
 def _weigh(s, acc, m_i, l_i, scale, step, room, barriers, layout: gl.constexpr):
     """The weights of a tile, for this warpgroup and, with the factor to rescale by, in shared memory for the other.
 
-    Returns the weights as an operand [BLOCK_H, TILE], and accumulator, maximum and sum. ``layout`` is that of ``acc``.
+    Returns the weights as an operand [BLOCK_H, TILE], accumulator, maximum and sum. ``layout`` is ``acc``'s.
     """
     weights, factors = room
     _, _, _, weights_full, weights_empty = barriers
@@ -77,7 +77,7 @@ def _weigh(s, acc, m_i, l_i, scale, step, room, barriers, layout: gl.constexpr):
 def _clear_behind(part, within, TILE: gl.constexpr):
     """Set the rows of a part of a tile to zero from row ``within`` on.
 
-    They are behind the end and may be anything, also what is not a number; and zero times that is not zero.
+    They are after the end and may be NaN, and zero times NaN is not zero.
     """
     layout: gl.constexpr = gl.BlockedLayout([1, 8], [1, 32], [4, 1], [1, 0])
     keep = gl.arange(0, TILE, gl.SliceLayout(1, layout)) < within  # [TILE]
@@ -145,7 +145,7 @@ def _attend_left(
             acc = warpgroup_mma_wait(3, deps=[sums])
             mbarrier.arrive(empty.index(3 * stage + 1))
             s = warpgroup_mma_wait(0, deps=[scores])
-        # The last tile, of which some positions may be behind the end.
+        # The last tile, whose positions may exceed the end.
         step = last_tile - 1 - first_tile
         stage = step % STAGES
         within = end - (last_tile - 1) * TILE

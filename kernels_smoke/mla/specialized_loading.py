@@ -1,4 +1,4 @@
-"""Of the decoding of latent attention for Hopper: what a program has to do, and the warp that loads what it needs."""
+"""Decoding of latent attention for Hopper: the work of a program, and the warp that loads its tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kernels_smoke.attention.parts import _share
 
 @gluon.jit
 def _find(sequence_lengths, sizes, BLOCK_H: gl.constexpr, TILE: gl.constexpr):
-    """Of this program: its first head, sequence and segment; its first tile, the one behind its last; the end.
+    """A program's first head, its sequence and segment; its first tile, the end of its tiles; the end.
 
     The last is the number of positions of the sequence. Returns also whether there are several segments.
     """

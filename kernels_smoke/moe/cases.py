@@ -1,4 +1,4 @@
-"""What the suite runs for the grouped products."""
+"""Cases for the grouped products."""
 
 from __future__ import annotations
 

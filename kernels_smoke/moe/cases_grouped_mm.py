@@ -1,4 +1,4 @@
-"""What the suite runs for grouped_mm, and what it expects."""
+"""Cases and expectations for grouped_mm."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMES = ("a", "b", "offsets", "rows")
 
 
 def draw_inputs(draw: Draw, **shape: Any) -> Inputs:
-    """Draw the operands, bfloat16 unless said otherwise."""
+    """Draw the operands, bfloat16 by default."""
     return draw_operands(draw, **{"dtype": BF16, **shape})
 
 

@@ -1,4 +1,4 @@
-"""What the suite runs for grouped_mm_blockwise, and what it expects."""
+"""Cases and expectations for grouped_mm_blockwise."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMES = ("a", "b", "scale_a", "scale_b", "offsets")
 
 
 def draw_inputs(draw: Draw, *, n: int, k: int, transposed: bool = False, **operands: Any) -> Inputs:
-    """Draw the operands, fp8 unless said otherwise, and their scales; with ``transposed``, both are column-major."""
+    """Draw the operands, fp8 by default, and their scales; with ``transposed``, both are column-major."""
     drawn = draw_operands(draw, **{"dtype": FP8, "n": n, "k": k, **operands})
     blocks_n, blocks_k = -(-n // 128), -(-k // 128)
     (tokens, _), groups = drawn["a"].shape, drawn["b"].shape[0]

@@ -1,4 +1,4 @@
-"""What the cases of both grouped products share."""
+"""Shared by the cases of both grouped products."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def draw_operands(
 ) -> dict[str, Any]:
     """Draw a, b [groups, n, k], the offsets of groups of ``counts`` rows, and the rows of a, if it is routed.
 
-    With ``tokens``, that many rows of a are routed; otherwise a has a row for each of the result. ``first`` rows of
-    the result are before the first group, ``behind`` rows behind the last. With ``whole``, elements are whole numbers
-    up to 2, of which also the few bits with which Hopper adds products of fp8 hold every sum of a block.
+    With ``tokens``, that many rows of a are routed; otherwise a has a row for each of the result. ``first`` rows of the
+    result are before the first group, ``behind`` rows after the last. With ``whole``, elements are integers up to 2,
+    whose block sums are exact even in Hopper's sums of fp8 products.
     """
     m = first + sum(counts) + behind
     a = draw.normal(tokens or m, k, dtype=dtype, scale=values, row_stride=a_stride, name="a")

@@ -62,18 +62,18 @@ def grouped_mm(
     The product of a mixture of experts, whose tokens are sorted by expert (Gale et al., "MegaBlocks: Efficient Sparse
     Training with Mixture-of-Experts" (2022), section 4), accumulated in float32.
 
-    - ``a``: [tokens, K], bfloat16 or float16; rows may be further apart than they are wide.
+    - ``a``: [tokens, K], bfloat16 or float16; rows may be strided.
     - ``b``: [groups, N, K] of that dtype, in any strides but the last.
-    - ``offsets``: [groups + 1], int32 or int64, not decreasing: where the rows of each group begin, and the end. A
-      group may be empty. Rows before the first and behind the last group are left as they are in ``out``.
+    - ``offsets``: [groups + 1], int32 or int64, not decreasing: the first row of each group, and the end. A
+      group may be empty. Rows before the first and after the last group are not changed in ``out``.
     - ``rows``: [M], int32 or int64: the row of ``a`` of each row of the result (a token has several experts). Without
       it, M is the number of tokens, and they are taken in order.
-    - ``out``: the result [M, N], of ``out_dtype``: bfloat16 (unless said otherwise), float16 or float32.
+    - ``out``: the result [M, N], of ``out_dtype``: bfloat16 (the default), float16 or float32.
 
     The values of ``offsets`` and ``rows`` are read on the GPU only, and the launch does not depend on them: captured
     in a CUDA graph, a call serves every division of M rows. Values beyond the tensors are not checked.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, K is 0, or there are more than 4096 groups.
+    Raises ValueError when a shape, dtype, device or stride is invalid, K is 0, or there are more than 4096 groups.
     """
     out = check_operands(a, b, offsets, rows, OPERANDS, out_dtype, out)
     if out.numel():

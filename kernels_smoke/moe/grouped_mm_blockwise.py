@@ -79,7 +79,7 @@ def grouped_mm_blockwise(
     - ``scale_a``: [tokens, ceil(K / 128)], ``scale_b``: [groups, ceil(N / 128), ceil(K / 128)], float32; any strides.
     - ``offsets``, ``rows``, ``out``, ``out_dtype``: as in ``grouped_mm``.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, K is 0, or there are more than 4096 groups.
+    Raises ValueError when a shape, dtype, device or stride is invalid, K is 0, or there are more than 4096 groups.
     """
     out = check_operands(a, b, offsets, rows, OPERANDS, out_dtype, out)
     (tokens, k), (groups, n, _), m = a.shape, b.shape, out.shape[0]

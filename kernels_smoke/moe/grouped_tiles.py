@@ -15,7 +15,7 @@ from kernels_smoke.matmul.tiles import ALIGNMENT, _place, described, descriptor
 
 BLOCK = 128  # elements of K, and of N, that share a scale
 LARGEST = 2**31 - 512  # of M, N and K: the last tile may reach beyond, in 32 bits
-MOST_GROUPS = 4096  # a program holds the offsets of all groups in registers
+MOST_GROUPS = 4096  # a program has the offsets of all groups in registers
 OUTPUTS = (torch.bfloat16, torch.float16, torch.float32)
 INDICES = (torch.int32, torch.int64)
 
@@ -59,7 +59,7 @@ def _load_step(rows, row, start_k, inside, k, BLOCK_K: tl.constexpr, DESCRIBE: t
 
     ``rows`` are a descriptor, where the tile begins at ``row``, or pointers to the first columns.
     """
-    if DESCRIBE:  # what is not inside belongs to other groups, and is not stored
+    if DESCRIBE:  # rows outside belong to other groups, and are not stored
         tile = rows.load([row, start_k])  # [ROWS, BLOCK_K]
     else:
         mask = inside[:, None] & (tl.arange(0, BLOCK_K) < k - start_k)[None, :]
@@ -133,7 +133,7 @@ def check_operands(
     out_dtype: torch.dtype | None,
     out: torch.Tensor | None,
 ) -> torch.Tensor:
-    """Check what both products take, and return ``out`` [M, N], which is allocated when it was not given.
+    """Check the arguments of both products, and return ``out`` [M, N], which is allocated when it was not given.
 
     Raises ValueError when a shape, dtype, device or stride does not fit.
     """

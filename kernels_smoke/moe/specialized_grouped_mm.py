@@ -1,6 +1,6 @@
 """The grouped product in 16 bits for Hopper, in Gluon: one warp loads, two warpgroups multiply.
 
-It computes what ``_grouped_kernel`` computes. There, a program has one tile, and nothing is multiplied while a tile is
+It computes the same as ``_grouped_kernel``. There, a program has one tile, and nothing is multiplied while a tile is
 stored. Here programs work through all tiles: while one warpgroup stores its half of a tile, the other one multiplies,
 and the next tile comes.
 """
@@ -87,7 +87,7 @@ def _specialized_grouped_kernel(
     buffers = (full, empty, tiles_a, tiles_b)
     sizes = (m, n, k, groups, group_rows)
     by_rows = (rows, out_stride)
-    # 240 registers for each thread that holds a sum of 64 x 256; 24 for each of the warp that loads.
+    # 240 registers for each thread with a sum of 64 x 256; 24 for each thread of the loading warp.
     gl.warp_specialize(
         [
             (_multiply, (out, by_rows, staged, offsets, buffers, sizes, 0, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, STAGES)),

@@ -1,4 +1,4 @@
-"""What the suite runs for Muon."""
+"""Cases for Muon."""
 
 from __future__ import annotations
 

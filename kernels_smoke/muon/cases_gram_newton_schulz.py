@@ -1,4 +1,4 @@
-"""What the suite runs for gram_newton_schulz, and what it expects: what newton_schulz gives."""
+"""Cases for gram_newton_schulz; expected is the result of newton_schulz."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the suite runs for muon_step, and what it expects."""
+"""Cases and expectations for muon_step."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def draw_inputs(
 
 
 def launch(module: ModuleType, inputs: Inputs, _outputs: Tensors) -> object:
-    """A step for each gradient; what the last call returns."""
+    """A step for each gradient; the result of the last call."""
     options = {name: inputs[name] for name in OPTIONS}
     made = None
     for gradient in inputs["gradients"]:

@@ -1,4 +1,4 @@
-"""What the suite runs for newton_schulz, and what it expects."""
+"""Cases and expectations for newton_schulz."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NearIterate(Near):
     vector: float = 3e-2
 
     def __call__(self, output: torch.Tensor, reference: torch.Tensor) -> Mapping[str, Any]:
-        """Return what Near says."""
+        """Return the result of Near."""
         near = Near(self.vector if 1 in output.shape[-2:] else self.bfloat16, self.float16, self.float32, self.floor)
         return near(output, reference)
 
@@ -184,7 +184,7 @@ KERNEL = Kernel(
         ),
     ),
     speeds=(
-        # Bars: those of modded-nanogpt's kernels on an H200 (2615 and 6341 us), over the floor at 746 TF.
+        # Bars: modded-nanogpt's kernels on an H200 (2615 and 6341 us), over the floor at 746 TF.
         Speed("4096 x 4096", {"shape": (4096, 4096)}, bar=1.33, work=work),
         Speed("4096 x 12288", {"shape": (4096, 12288)}, bar=1.35, work=work),
     ),

@@ -1,4 +1,4 @@
-"""What the suite runs for qk_clip, and what it expects."""
+"""Cases and expectations for qk_clip."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def draw_inputs(
     largest: float = 250.0,
     threshold: float = 100.0,
 ) -> Inputs:
-    """Draw both weights, and greatest logits up to ``largest``; those of the first head are below the threshold."""
+    """Draw both weights, and greatest logits up to ``largest``; the first head's are below the threshold."""
     query, key = (
         draw.normal(count * head_dim, width, dtype=dtype, row_stride=stride, name=name)
         for name, count, stride in zip(("query_weight", "key_weight"), (heads, key_heads), strides, strict=True)
@@ -41,7 +41,7 @@ def expected(inputs: Inputs) -> Tensors:
 
 
 def work(inputs: Inputs, _outputs: Tensors) -> Work:
-    """Both weights in and out: nearly every head is above the threshold where that is timed."""
+    """Both weights in and out: nearly every head is above the threshold if that is timed."""
     return Work(bytes=2 * (inputs["query_weight"].nbytes + inputs["key_weight"].nbytes))
 
 

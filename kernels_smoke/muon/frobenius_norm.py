@@ -40,7 +40,7 @@ def _square_sums_kernel(
     x, sums, rows, columns, x_stride, row_stride, column_stride, tiles_down, spans, span,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    # `sums` is [matrices, tiles_down * spans]: those of the squares in ROWS rows and `span` columns.
+    # `sums` is [matrices, tiles_down * spans]: the sums of squares in ROWS rows and `span` columns.
     part = tl.program_id(0)
     matrix = (part // (tiles_down * spans)).to(tl.int64)
     row = part // spans % tiles_down * ROWS

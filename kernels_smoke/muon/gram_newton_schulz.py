@@ -21,10 +21,10 @@ if GLUON:
 
 __all__ = ["configure", "gram_newton_schulz"]
 
-# Workspaces are float16, and hold numbers times these powers of two: small elements would be subnormal otherwise.
+# Workspaces are float16, with numbers times these powers of two, so that small elements are not subnormal.
 MATRIX, SQUARE = 256.0, 2048.0
 SQUARES = 5  # workspaces of the Gram matrix and the factors
-LARGEST = 2.0**15  # of what a product of factors may be, times its scale
+LARGEST = 2.0**15  # limit of a product of factors, times its scale
 
 
 @plannable
@@ -36,7 +36,7 @@ def gram_newton_schulz(
     restart: int = 2,
     out: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Return what ``newton_schulz`` does, by fewer operations where a matrix is at least twice as wide as high.
+    """Return the result of ``newton_schulz`` with fewer operations if a matrix is at least twice as wide as high.
 
     A step is ``X <- F X`` with ``F = a I + b A + c A A`` and ``A = X X^T``; then ``A <- F A F``. All of these are
     polynomials of the first A, so that they commute and are symmetric: the steps need A alone, m x m, and the product
@@ -44,13 +44,13 @@ def gram_newton_schulz(
     eigenvalues are squares, knows the small ones badly: see README.md. Workspaces are float16, scaled.
 
     - ``x``: [..., m, n], bfloat16, float16 or float32; the leading dimensions count matrices. The rows are contiguous.
-      Where m is greater than n, its transpose is iterated. The squares of a matrix must have a sum that float32 holds.
+      If m is greater than n, its transpose is iterated. The sum of a matrix's squares must fit into float32.
     - ``coefficients``: (a, b, c), with a from 1 to 4. ``restart``: 1 or more.
-    - ``out``: the result, [..., m, n], bfloat16 or float16, with contiguous rows; the dtype of ``x`` unless said
-      otherwise, and bfloat16 for float32.
+    - ``out``: the result, [..., m, n], bfloat16 or float16, with contiguous rows; the dtype of ``x`` unless
+      given, and bfloat16 for float32.
 
     Besides, memory for two of ``x`` and for five squares of its shorter side is allocated, each padded to whole tiles.
-    Raises ValueError when a shape, dtype, device, stride or number is not as said.
+    Raises ValueError when a shape, dtype, device, stride or number is invalid.
     """
     require(steps >= 1 and restart >= 1, f"steps and restart must be 1 or more, not {steps} and {restart}")
     out = checked_result(x, coefficients, out)
@@ -117,13 +117,13 @@ class Product(NamedTuple):
 
 
 def _products(count: int, coefficients: tuple[float, float, float]) -> tuple[list[Product], float]:
-    """What gives the product of the factors of ``count`` steps, and the power of two that it is multiplied by.
+    """The products for the factors of ``count`` steps, and the power of two that the result is multiplied by.
 
-    The first is the Gram matrix: x stands for its left and right.
+    The first is the Gram matrix: both operands are x.
     """
     a, b, c = coefficients
     gram, between, *others = range(SQUARES)
-    whole, scale = gram, SQUARE  # the product of all factors: that of the first step is its factor
+    whole, scale = gram, SQUARE  # the product of all factors: at first the first step's
     made = [Product(gram, gram, gram, SQUARE / MATRIX**2)]
     for step in range(count):
         factor = others.pop()

@@ -80,11 +80,11 @@ def muon_step(
 
     - ``weight``, ``gradient``, ``momentum``: [..., m, n] of one dtype (bfloat16, float16 or float32) and device; the
       leading dimensions count matrices, which are at one distance. ``momentum`` is zero at first. ``weight`` may be a
-      parameter: nothing of a step is recorded for a gradient.
-    - ``dtype``: that of the iteration, bfloat16 or float16.
+      parameter: a step is not recorded for a gradient.
+    - ``dtype``: the dtype of the iteration, bfloat16 or float16.
 
-    Raises ValueError, before anything is changed, when a shape, dtype or device is not as said, what is written is at
-    the same place, or the momentum's decay is not in [0, 1).
+    Raises ValueError, before anything is changed, if a shape, dtype or device is invalid, outputs overlap, or the
+    momentum's decay is not in [0, 1).
     """
     require(weight.dtype in INPUTS, f"weight must be {' or '.join(map(str, INPUTS))}, not {weight.dtype}")
     require(dtype in OUTPUTS, f"the iteration runs in {' or '.join(map(str, OUTPUTS))}, not in {dtype}")

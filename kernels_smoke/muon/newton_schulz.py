@@ -77,14 +77,14 @@ def newton_schulz(
     above 2e-3 of the norm end between 0.68 and 1.21.
 
     - ``x``: [..., m, n], bfloat16, float16 or float32, with contiguous rows; all leading dimensions count matrices,
-      which are at one distance. Where m is greater than n, the transpose is iterated. The squares of a matrix must have
-      a sum that float32 holds.
-    - ``out``: the result, [..., m, n], bfloat16 or float16, with contiguous rows; the dtype of ``x`` unless said
-      otherwise, and bfloat16 for float32.
+      which are at one distance. If m is greater than n, the transpose is iterated. The sum of a matrix's squares must
+      fit into float32.
+    - ``out``: the result, [..., m, n], bfloat16 or float16, with contiguous rows; the dtype of ``x`` unless
+      given, and bfloat16 for float32.
 
     Besides, memory for two of ``x`` and for two squares of its shorter side is allocated, each padded to whole tiles:
     of 64 rows and columns at least.
-    Raises ValueError when a shape, dtype, device or stride is not as said, or ``steps`` is less than 1.
+    Raises ValueError when a shape, dtype, device or stride is invalid, or ``steps`` is less than 1.
     """
     require(steps >= 1, f"steps must be 1 or more, not {steps}")
     out = checked_result(x, coefficients, out)
@@ -95,7 +95,7 @@ def newton_schulz(
 
 
 def checked_result(x: torch.Tensor, coefficients: tuple[float, float, float], out: torch.Tensor | None) -> torch.Tensor:
-    """``out``, or what was allocated for it. Raises ValueError when an argument of an iteration is not as said."""
+    """``out``, or a new tensor. Raises ValueError if an argument is invalid."""
     require(x.ndim >= 2, f"x must be a matrix or a batch of matrices, not {x.ndim}-dimensional")
     require(x.dtype in INPUTS, f"x must be {' or '.join(map(str, INPUTS))}, not {x.dtype}")
     require(len(coefficients) == 3, f"coefficients must be three numbers, not {len(coefficients)}")

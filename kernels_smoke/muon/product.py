@@ -76,7 +76,7 @@ def _identity(gamma, row, column, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
 
 @triton.jit
 def _store_unpadded(out, tile, matrix, row, column, rows, columns, stride, row_stride, column_stride):
-    """Store what of ``tile`` is no padding, in the strides of the result, which may be those of its transpose."""
+    """Store ``tile`` without padding, in the strides of the result, which may be transposed."""
     offs_m = (row + tl.arange(0, tile.shape[0])).to(tl.int64)
     offs_n = (column + tl.arange(0, tile.shape[1])).to(tl.int64)
     inside = (offs_m < rows)[:, None] & (offs_n < columns)[None, :]
@@ -138,7 +138,7 @@ def _product_kernel(
                 rounded = result.to(out.dtype if DESCRIBE else out.dtype.element_ty)
                 _store_tile(out, rounded, first + row, edge, matrices * rows, columns, columns, DESCRIBE)
                 if SYMMETRIC:
-                    # Above the diagonal is the mirror image of what is below. On it, the same values are stored twice:
+                    # Above the diagonal is the mirror image of the part below. On it, the same values are stored twice:
                     # a condition would keep Triton from loading the next tile meanwhile.
                     _store_tile(out, rounded.T, first + column, row, matrices * rows, columns, columns, DESCRIBE)
 
@@ -157,10 +157,10 @@ def product(
     gamma: float | None = None,
     last: bool = False,
 ) -> None:
-    """``out = alpha x y + beta addend + gamma I`` of each matrix; ``alpha x y^T`` where that is ``symmetric``.
+    """``out = alpha x y + beta addend + gamma I`` of each matrix; ``alpha x y^T`` if that is ``symmetric``.
 
-    What is None is left out. Workspaces are padded to whole tiles, and have all matrices below one another. The
-    ``last`` result is [matrices, m, n], without padding, in any strides.
+    None is omitted. Workspaces are padded to whole tiles, and have all matrices below one another. The ``last`` result
+    is [matrices, m, n], without padding, in any strides.
     """
     describe = described(x)
     rows, inner = x.shape[0] // matrices, x.shape[1]

@@ -51,7 +51,7 @@ def qk_clip(
       bfloat16, float16 or float32, or as many rows of a larger matrix; rows may be strided. Both may be parameters.
     - ``max_logits``: [heads], float32, contiguous: the greatest logit of each head since the last step.
 
-    Raises ValueError when a shape, dtype, device, stride or number is not as said.
+    Raises ValueError when a shape, dtype, device, stride or number is invalid.
     """
     require(query_weight.ndim == 2, f"query_weight must be a matrix, not {query_weight.ndim}-dimensional")
     rows, width = query_weight.shape

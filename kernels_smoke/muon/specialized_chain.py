@@ -1,8 +1,8 @@
-"""A chain of symmetric products for Hopper, in Gluon: one launch, in which a tile waits for what it needs alone.
+"""A chain of symmetric products for Hopper, in Gluon: one launch, in which a tile waits only for its inputs.
 
 A launch for each product leaves multiprocessors idle at its end, and 288 tiles on 132 of them take as long as 396. Here
-the tiles of the next product follow at once: those of the first matrix of a batch, which is complete by then. One warp
-loads, ahead of the tile that is multiplied, and two warpgroups take turns: one multiplies while the other one stores.
+the tiles of the next product follow at once: first the tiles of the batch's first matrix, which is complete by then.
+One warp loads in advance, and two warpgroups take turns: one multiplies while the other one stores.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _load(
     number = 0
     for tile in range(gl.program_id(0), len(PRODUCTS) * matrices * triangle, gl.num_programs(0)):
         product, matrix, first, row, column = _place_of(tile, matrices, rows, BLOCK)
-        # Until this matrix's earlier products are complete: then no program reads what this one overwrites.
+        # Until this matrix's earlier products are complete: then no program reads the memory that this one overwrites.
         while gl.load(stored + matrix, volatile=True) < product * triangle * WARPS:
             pass
         gl.inline_asm_elementwise(
@@ -148,7 +148,7 @@ def _multiply(
             own.permute((1, 0)).store(rounded)  # [BLOCK, BLOCK]
             fence_async_shared()
             tma.async_copy_shared_to_global(whole_tiles, [target + column, row], own)
-            # Each warp waits until what it stored has been written, and signals that.
+            # Each warp waits until its stores have been written, and signals that.
             gl.inline_asm_elementwise(
                 "{ .reg .pred first; .reg .u32 lane; cp.async.bulk.wait_group 0; bar.warp.sync 0xffffffff;"
                 " mov.u32 lane, %laneid; setp.eq.u32 first, lane, 0;"

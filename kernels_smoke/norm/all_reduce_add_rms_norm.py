@@ -19,7 +19,7 @@ from kernels_smoke.launching.plan import allocated, launch, plannable
 from kernels_smoke.norm.fused_add_rms_norm import _store_sum_and_norm
 from kernels_smoke.norm.peers import PROGRAMS, Peers
 
-WIDEST = 16384  # elements of a row: one program holds whole rows in registers
+WIDEST = 16384  # elements of a row: one program has whole rows in registers
 MOST_RANKS = 8  # each reads the inputs of all others
 configure = whole_rows  # benchmarks/tune.py tries others
 
@@ -28,7 +28,7 @@ configure = whole_rows  # benchmarks/tune.py tries others
 def _meet(signals, rank, RANKS: tl.constexpr, LANES: tl.constexpr, LEAVING: tl.constexpr):
     """Wait until the program of this number has come here on every rank; the signals are zero again afterwards.
 
-    There are signals for entering and others for leaving. So no rank signals what another one has not yet cleared: it
+    There are signals for entering and others for leaving. So no rank sets a signal that another one has not cleared: it
     leaves when all have entered, and enters again when all have left. So a signal is sent without waiting for anything.
     """
     tl.debug_barrier()  # what other threads of this program did is done before it is signalled
@@ -37,13 +37,13 @@ def _meet(signals, rank, RANKS: tl.constexpr, LANES: tl.constexpr, LEAVING: tl.c
     first = (2 * tl.program_id(0) + LEAVING) * RANKS  # of this program's signals
     theirs = tl.load(signals + peer, mask=others, other=0).to(tl.pointer_type(tl.int32))  # [LANES]
     own = tl.load(signals + rank).to(tl.pointer_type(tl.int32)) + first + peer
-    # Entering publishes what was written before. Leaving says that inputs were read: they have arrived.
+    # Entering publishes earlier writes. Leaving means that all inputs were read.
     tl.atomic_add(theirs + first + rank, 1, mask=others, sem="relaxed" if LEAVING else "release", scope="sys")
     left = RANKS - 1
     while left > 0:
         came = tl.atomic_xchg(own, 0, mask=others, sem="relaxed" if LEAVING else "acquire", scope="sys")  # [LANES]
         left -= tl.sum(tl.where(others, came, 0))
-    tl.debug_barrier()  # no thread reads before the one that waited is back
+    tl.debug_barrier()  # no thread reads before the waiting thread is back
 
 
 @triton.jit
@@ -88,17 +88,17 @@ def all_reduce_add_rms_norm(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return ``(norm(S), S)`` for ``S = sum over the ranks of x + residual``, the same bits on every rank.
 
-    What ``fused_add_rms_norm`` does, of inputs that are summed over all ranks first, in float32; S is rounded once,
-    where a separate all-reduce would round before. Each rank reads the inputs of all others through NVLink or PCIe,
-    without multicast, which is the least for two ranks. Every rank of the group calls it, with rows and widths
-    that are equal. Source: the fused all-reduce of TensorRT-LLM, and its form for Gemma's weights in TokenSpeed.
+    The same as ``fused_add_rms_norm``, of inputs that are summed over all ranks first, in float32; S is rounded once,
+    unlike after a separate all-reduce. Each rank reads the inputs of all others through NVLink or PCIe, without
+    multicast, which is the least for two ranks. Every rank of the group calls it, with rows and widths that are equal.
+    Source: the fused all-reduce of TensorRT-LLM, and its form for Gemma's weights in TokenSpeed.
 
     - ``peers``: the inputs, each [rows, width], bfloat16, float16 or float32; see :func:`kernels_smoke.norm.peers`.
     - ``residual``: [rows, width], of that dtype; rows may be strided. ``weight``: [width], of that dtype or float32.
     - ``out``: the two results, [rows, width], of that dtype; ``residual`` may be the second, which then is updated in
       place.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, rows are wider than 16,384 elements, or
+    Raises ValueError when a shape, dtype, device or stride is invalid, rows are wider than 16,384 elements, or
     there are more than eight ranks.
     """
     rows, width = check_matrix("x", peers.x, WIDEST)

@@ -1,4 +1,4 @@
-"""What the suite runs for the norms, and what it expects."""
+"""Cases and expectations for the norms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, big, case, far, here
 
 EPSILON = 1e-5  # not the default, so that it shows whether it is passed on
-LAYOUT = ("out_stride", "sum_stride", "in_place", "own")  # of the inputs: what says how to call, and no argument
+LAYOUT = ("out_stride", "sum_stride", "in_place", "own")  # inputs that only control the call
 FAR = 2**30 + 64  # elements from one row to the next, so that the third row is beyond 2^31
 
 
@@ -35,11 +35,11 @@ def draw_inputs(
     scale: float = 1.0,
     largest: float = 0.0,
 ) -> Inputs:
-    """Draw x and residual [rows, width], weight [width]; the middle row is zero, where there are three or more.
+    """Draw x and residual [rows, width], weight [width]; the middle row is zero, if there are three or more.
 
     Values are normal with the standard deviation ``scale``, or uniform up to ``largest`` when that is given. Rows of
     the residual and of the sum are as far apart as those of x and of the norm, unless they have their own stride.
-    ``own``: the function makes its results itself.
+    ``own``: the function allocates its results.
     """
     x, residual = (
         draw.uniform(rows, width, low=-largest, high=largest, dtype=dtype, row_stride=stride, name=name)
@@ -63,7 +63,7 @@ def outputs(inputs: Inputs) -> Mapping[str, Output]:
 
 
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
-    """One call of the public function; with ``in_place``, the second result holds the residual."""
+    """One call of the public function; with ``in_place``, the second result is the residual."""
     arguments = {name: value for name, value in inputs.items() if name not in LAYOUT}
     normed, total = outputs["normed"], outputs["sum"]
     if inputs["own"]:

@@ -1,4 +1,4 @@
-"""What the suite runs for all_reduce_add_rms_norm, and what it expects: the inputs of all ranks are on one GPU."""
+"""Cases and expectations for all_reduce_add_rms_norm, with the inputs of all ranks on one GPU."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def outputs(inputs: Inputs) -> Mapping[str, Output]:
 
 
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
-    """One call of the public function; with ``in_place``, the second result holds the residual."""
+    """One call of the public function; with ``in_place``, the second result is the residual."""
     residual = outputs["sum"].copy_(inputs["residual"]) if inputs["in_place"] else inputs["residual"]
     peers = Peers(x=inputs["x"][0], pointers=inputs["pointers"])
     options = {"epsilon": EPSILON, "zero_centred": inputs["zero_centred"]}

@@ -9,7 +9,7 @@ import triton.language as tl
 from kernels_smoke.launching.checks import check_matrix, check_rows, check_written, on_device_of, whole_rows
 from kernels_smoke.launching.plan import allocated, launch, plannable
 
-WIDEST = 16384  # elements of a row: one program holds whole rows in registers
+WIDEST = 16384  # elements of a row: one program has whole rows in registers
 configure = whole_rows  # benchmarks/tune.py tries others
 
 
@@ -22,7 +22,7 @@ def _store_sum_and_norm(
     rounded = exact.to(sum_pointer.dtype.element_ty)
     tl.store(sum_pointer + rows * sum_stride + columns, rounded, mask=mask)
 
-    total = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
+    total = rounded.to(tl.float32)  # the norm of the rounded sum, as the next layer sees it
     rstd = tl.rsqrt(tl.sum(total * total, axis=1, keep_dims=True) / width + epsilon)  # [ROWS, 1]
     # The weight comes so late because with fewer registers in use, more programs run at once.
     weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)  # [1, BLOCK]
@@ -76,7 +76,7 @@ def fused_add_rms_norm(
     - ``out``: the two results, [rows, width], of that dtype; ``residual`` may be the second, which then is updated in
       place.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 16,384 elements.
+    Raises ValueError when a shape, dtype, device or stride is invalid, or rows are wider than 16,384 elements.
     """
     rows, width = check_matrix("x", x, WIDEST)
     check_rows("residual", residual, (rows, width), (x.dtype,), x)

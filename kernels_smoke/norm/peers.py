@@ -1,4 +1,4 @@
-"""Where the ranks of a group keep their parts of a sum: addresses that a kernel of each rank can read."""
+"""The ranks' parts of a sum: addresses that a kernel of each rank can read."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Peers:
     - ``pointers``: [ranks], int64, on this rank's GPU: the addresses of the inputs, in the order of the ranks, each a
       multiple of 16 bytes. ``x`` is the input of rank ``rank``, this one.
     - ``signals``: [ranks], int64: the addresses of as many arrays [PROGRAMS, 2, ranks] of int32, zero at first, by
-      which programs of different ranks wait for one another. None where all inputs are there before the launch.
-    - ``owner``: what keeps the memory alive.
+      which programs of different ranks wait for one another. None if all inputs are ready before the launch.
+    - ``owner``: an object that keeps the memory alive.
     """
 
     x: torch.Tensor
     pointers: torch.Tensor
     rank: int = 0
     signals: torch.Tensor | None = None
-    owner: Any = field(default=None, compare=False)  # a plan looks at what is compared
+    owner: Any = field(default=None, compare=False)  # excluded: a plan compares fields
 
     @property
     def ranks(self) -> int:
@@ -39,7 +39,7 @@ def symmetric(rows: int, width: int, dtype: torch.dtype, group: Any) -> Peers:
     """An input of each rank of ``group`` in torch's symmetric memory: for GPUs that can read each other's memory.
 
     Each rank calls it with the same arguments, with its GPU as the current one, and writes its part of the sum into
-    ``x`` of the result. Raises RuntimeError where torch has no symmetric memory for these GPUs, and ValueError when
+    ``x`` of the result. Raises RuntimeError if torch has no symmetric memory for these GPUs, and ValueError when
     the rows are not a multiple of 16 bytes.
     """
     from torch.distributed import _symmetric_memory as symmetric_memory  # noqa: PLC0415  # needs torch.distributed
@@ -63,6 +63,6 @@ def symmetric(rows: int, width: int, dtype: torch.dtype, group: Any) -> Peers:
 
 
 def _addresses(handle: Any, own: torch.Tensor) -> torch.Tensor:
-    """Where ``own`` is on each rank: it may begin later than the memory that was exchanged."""
+    """The address of ``own`` on each rank: it may begin later than the memory that was exchanged."""
     offset = own.data_ptr() - handle.buffer_ptrs[handle.rank]
     return torch.tensor([base + offset for base in handle.buffer_ptrs], dtype=torch.int64, device=own.device)

@@ -1,4 +1,4 @@
-"""What the suite runs for quantisation, and what it expects."""
+"""Cases and expectations for quantisation."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the suite runs for quantisation alone, and what it expects: scales and codes to the last bit.
+"""Cases for quantisation alone: scales and codes are exact.
 
-Divisions and products are rounded once in the definition, so the codes on a GPU have to be those of the reference.
+Divisions and products are rounded once in the definition, so the codes on a GPU must equal the reference.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def draw_groups(draw: Draw, *, group: int = 128, ue8m0: bool = False, **shape: A
 
 
 def _specialise(x: torch.Tensor, special: str, group: int = 0) -> None:
-    """Overwrite elements of ``x`` with what ``special`` names, in each row, or in each ``group`` of each row."""
+    """Overwrite elements of ``x`` with the value ``special``, in each row, or in each ``group`` of each row."""
     firsts = x[:, :: group or x.shape[1]]
     if special == "outlier":
         firsts.fill_(OUTLIER)
@@ -90,7 +90,7 @@ def _specialise(x: torch.Tensor, special: str, group: int = 0) -> None:
 
 
 def near_greatest(width: int) -> tuple[Case, ...]:
-    """Values whose maxima come near the greatest of the dtype, and that one."""
+    """Values whose maxima come near the greatest of the dtype, and the greatest."""
     return tuple(
         (case if name == "bf16" else here)(
             f"near the greatest {name}", rows=5, width=width, dtype=dtype, scale=GREATEST[name] / 8, special="greatest"

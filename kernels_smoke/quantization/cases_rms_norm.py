@@ -1,4 +1,4 @@
-"""What the suite runs for RMS norm with quantisation, and what it expects."""
+"""Cases and expectations for RMS norm with quantisation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the cases of all kernels here share: their inputs, outputs and the faults of the code that they share."""
+"""Shared by the cases of all kernels here: their inputs, outputs and faults of shared code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCALING = "kernels_smoke.quantization.scaling"
 LAYOUT = "kernels_smoke.quantization.layout"
 GREATEST = {"bf16": 3.39e38, "fp16": 65504.0, "fp32": 3.4e38}  # of each dtype, rounded down
 DTYPES = {"bf16": BF16, "fp16": FP16, "fp32": FP32}
-LEAST = 1 / (448 * 512)  # scale of a row, and of a group behind a norm
+LEAST = 1 / (448 * 512)  # scale of a row, and of a group after a norm
 # Names of inputs that are arguments, too.
 ARGUMENTS = {name: name for name in ("x", "residual", "weight", "group", "ue8m0")} | {"bound": "scale_upper_bound"}
 
@@ -35,9 +35,9 @@ def draw_matrix(
 ) -> torch.Tensor:
     """Draw normal values [rows, width], such that mistakes about rows and columns show.
 
-    Each row is of another magnitude than its neighbours. The greatest of the first row is its last element, that of
-    every second row its first, which is negative; so a row that reads on into the next one finds a greater one. The
-    middle row is zero, where there are three or more. No magnitude is above six times ``scale``, or hardly.
+    Each row is of another magnitude than its neighbours. The greatest of the first row is its last element, of every
+    second row its first, which is negative; so a row that reads on into the next one finds a greater one. The middle
+    row is zero, if there are three or more. No magnitude is above six times ``scale``, or hardly.
     """
     x = draw.normal(rows, width, dtype=dtype, scale=scale, row_stride=row_stride, offset=offset, name=name)
     if x.device.type != "meta" and rows:
@@ -65,8 +65,8 @@ def result_layout(
 ) -> dict[str, Any]:
     """How the results lie, as part of the inputs.
 
-    Rows of codes are ``out_stride`` elements apart, those of scales (their columns, if ``column_major``)
-    ``scale_stride``; 0: they are dense. ``own``: the function makes its results itself.
+    Rows of codes are ``out_stride`` elements apart, rows of scales (columns, if ``column_major``) ``scale_stride``; 0:
+    dense. ``own``: the function allocates its results.
     """
     return {"out_stride": out_stride, "scale_stride": scale_stride, "column_major": column_major, "own": own}
 
@@ -142,7 +142,7 @@ def _reciprocal(scales: torch.Tensor) -> torch.Tensor:
 
 
 def work(inputs: Inputs, outputs: Tensors) -> Work:
-    """Each input once and each output once; what is updated in place counts twice."""
+    """Each input once and each output once; tensors updated in place count twice."""
     size = sum(value.nbytes for value in inputs.values() if isinstance(value, torch.Tensor))
     size += sum(value.nbytes for value in outputs.values())
     if inputs.get("add"):

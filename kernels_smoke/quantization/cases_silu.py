@@ -1,4 +1,4 @@
-"""What the suite runs for SwiGLU with quantisation, and what it expects."""
+"""Cases and expectations for SwiGLU with quantisation."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def draw_inputs(
 ) -> Inputs:
     """Draw x [rows, 2 width]: ``width`` gates and as many factors; ``layout`` says how the results lie.
 
-    The greatest product of the first row is its last, that of the next two rows their first; so the second, if it reads
-    on into the third, finds a greater one.
+    The greatest product of the first row is its last, of the next two rows their first; so the second, if it reads on
+    into the third, finds a greater one.
     """
     x = draw_matrix(draw, rows, 2 * width, name="x", dtype=dtype, scale=scale, row_stride=row_stride)
     if x.device.type != "meta" and rows:

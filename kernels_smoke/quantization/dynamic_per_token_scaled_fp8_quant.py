@@ -52,10 +52,10 @@ def dynamic_per_token_scaled_fp8_quant(
     - ``x``: [rows, width], bfloat16, float16 or float32; rows may be strided. Infinity saturates and counts as the
       greatest float32; not-a-number is not allowed.
     - ``scale_upper_bound``: one float32 on the device of ``x``. A row's greatest magnitude counts as at most this, and
-      what is beyond saturates.
+      larger values saturate.
     - ``out``: codes [rows, width], float8_e4m3fn, rows may be strided; scales [rows, 1], float32. New ones when None.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 32,768 elements.
+    Raises ValueError when a shape, dtype, device or stride is invalid, or rows are wider than 32,768 elements.
     """
     check_matrix(x)
     rows, width = x.shape

@@ -1,4 +1,4 @@
-"""What the public functions share on the host: the layout of a launch, and the checks of arguments and results."""
+"""Shared by the public functions on the host: the layout of a launch, and the checks of arguments and results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kernels_smoke.launching.checks import (
 )
 from kernels_smoke.launching.plan import allocated
 
-WIDEST = 32768  # elements of a row, when a program holds one whole row in registers
+WIDEST = 32768  # elements of a row, if a program has one whole row in registers
 WIDEST_NORM = 16384  # the same, when it needs the residual and the weight, too
 TMA_ALIGNMENT = 4  # float32 values: 16 bytes, of which the strides of a tensor must be multiples for TMA
 GREATEST_GROUP = 1024
@@ -60,14 +60,12 @@ def check_matrix(x: torch.Tensor) -> None:
 
 
 def check_width(width: int, widest: int = WIDEST) -> None:
-    """Raise ValueError for rows that one program cannot hold."""
+    """Raise ValueError for rows that do not fit into one program."""
     require(width <= widest, f"rows are {width} elements wide; {widest} are possible")
 
 
 def check_groups(width: int, group: int) -> int:
-    """Return how many groups a row has. Raises ValueError when ``group`` is not a power of two or the last is
-    partial.
-    """
+    """The number of groups in a row. Raises ValueError when ``group`` is not a power of two or the last is partial."""
     possible = 0 < group <= GREATEST_GROUP and group == triton.next_power_of_2(group)
     require(possible, f"a group must be a power of two up to {GREATEST_GROUP}, not {group}")
     require(width % group == 0, f"rows of {width} elements cannot be divided into groups of {group}")
@@ -75,7 +73,7 @@ def check_groups(width: int, group: int) -> int:
 
 
 def few_groups(group: int, elements: int) -> Configuration | None:
-    """The layout where there are few ``elements``: a warp for each group; None where there are more."""
+    """The layout if there are few ``elements``: a warp for each group; None if there are more."""
     return Configuration(warps=triton.cdiv(group, 512), vector=8) if elements < FEW else None
 
 

@@ -31,7 +31,7 @@ def _per_token_group_fp8_quant_kernel(
     UE8M0: tl.constexpr, LEAST: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, ROWS: tl.constexpr,
     VECTOR: tl.constexpr, EVICTION: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    tiles_across = tl.cdiv(group_count, GROUPS)  # tiles are [ROWS, GROUPS, GROUP], and so many stand side by side
+    tiles_across = tl.cdiv(group_count, GROUPS)  # tiles are [ROWS, GROUPS, GROUP], so many per row
     tile = tl.program_id(0)
     rows = (tile // tiles_across * ROWS + tl.arange(0, ROWS)[:, None, None]).to(tl.int64)
     groups = tile % tiles_across * GROUPS + tl.arange(0, GROUPS)[None, :, None]
@@ -60,10 +60,10 @@ def per_token_group_fp8_quant(
     """Return ``(codes, scales)``: ``x`` in fp8, and for each group the number by which its codes must be multiplied.
 
     ``scale = max(max |x|, 1e-10) / 448`` over ``group`` neighbours of a row; with ``ue8m0`` it is ``2^ceil(log2
-    max(scale, 1e-10))``, an exact power of two, which the UE8M0 format holds (OCP Microscaling Formats 1.0, 5.4.1).
-    ``codes = e4m3(clamp(x * (1 / scale), -448, 448))``. All in float32: both divisions are rounded once, the conversion
-    is to nearest even. Semantics: vLLM's operator of this name, which divides each value; one code of bfloat16 values
-    in some two thousand is its neighbour there (none with ``ue8m0``).
+    max(scale, 1e-10))``, an exact power of two in the UE8M0 format (OCP Microscaling Formats 1.0, 5.4.1). ``codes =
+    e4m3(clamp(x * (1 / scale), -448, 448))``. All in float32: both divisions are rounded once, the conversion is to
+    nearest even. Semantics: vLLM's operator of this name, which divides each value; one code of bfloat16 values in some
+    two thousand is its neighbour there (none with ``ue8m0``).
 
     - ``x``: [rows, width], bfloat16, float16 or float32; rows may be strided. Infinity saturates and counts as the
       greatest float32; not-a-number is not allowed.
@@ -72,7 +72,7 @@ def per_token_group_fp8_quant(
     - ``out``: codes [rows, width], float8_e4m3fn, rows may be strided; scales [rows, width / group], float32, of any
       strides. New ones when None.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said.
+    Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     check_matrix(x)
     rows, width = x.shape

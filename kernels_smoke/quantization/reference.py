@@ -57,5 +57,5 @@ def _scales(greatest: torch.Tensor, least: float) -> torch.Tensor:
 
 
 def _quotients(values: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    """``values`` times the reciprocal of ``scales``, which is rounded to float32, clamped to what e4m3 can hold."""
+    """``values`` times the reciprocal of ``scales``, which is rounded to float32, clamped to the range of e4m3."""
     return (values.double() * (1 / scales).float().double()).clamp(-FP8_MAX, FP8_MAX)

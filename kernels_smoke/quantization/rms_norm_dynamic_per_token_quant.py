@@ -39,7 +39,7 @@ def _rms_norm_dynamic_per_token_quant_kernel(
     columns = tl.max_contiguous(tl.arange(0, BLOCK), VECTOR)[None, :]
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]).to(tl.int64)
     mask = (rows < count) & (columns < width)
-    if WEIGHT_FIRST:  # where there are few programs, one wait for memory is shorter than two
+    if WEIGHT_FIRST:  # if there are few programs, one wait for memory is shorter than two
         weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)  # [1, BLOCK]
     x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)  # [ROWS, BLOCK]
     x = x.to(tl.float32)
@@ -48,7 +48,7 @@ def _rms_norm_dynamic_per_token_quant_kernel(
         residual = tl.load(residual_pointers, mask=mask, other=0.0, eviction_policy=EVICTION)  # [ROWS, BLOCK]
         rounded = (x + residual.to(tl.float32)).to(residual_pointer.dtype.element_ty)
         tl.store(residual_pointers, rounded, mask=mask)
-        x = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
+        x = rounded.to(tl.float32)  # the norm of the rounded sum, as the next layer sees it
 
     rstd = tl.rsqrt(tl.sum(x * x, axis=1, keep_dims=True) / width + epsilon)  # [ROWS, 1]
     if not WEIGHT_FIRST:  # with fewer registers in use until now, more programs run at once
@@ -83,10 +83,10 @@ def rms_norm_dynamic_per_token_quant(
     - ``weight``: [width], of that dtype or float32.
     - ``residual``: like ``x``, updated in place.
     - ``scale_upper_bound``: one float32 on the device of ``x``. A row's greatest magnitude counts as at most this, and
-      what is beyond saturates.
+      larger values saturate.
     - ``out``: codes [rows, width], float8_e4m3fn, rows may be strided; scales [rows, 1], float32. New ones when None.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 16,384 elements.
+    Raises ValueError when a shape, dtype, device or stride is invalid, or rows are wider than 16,384 elements.
     """
     check_matrix(x)
     rows, width = x.shape

@@ -40,7 +40,7 @@ def _rms_norm_per_block_quant_kernel(
     columns = groups * GROUP + tl.max_contiguous(tl.arange(0, GROUP), VECTOR)[None, None, :]
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None, None]).to(tl.int64)
     mask = (rows < count) & (groups < group_count)
-    if WEIGHT_FIRST:  # where there are few programs, one wait for memory is shorter than two
+    if WEIGHT_FIRST:  # if there are few programs, one wait for memory is shorter than two
         weight = tl.load(weight_pointer + columns, mask=groups < group_count, other=0.0)  # [1, GROUPS, GROUP]
     # [ROWS, GROUPS, GROUP]
     x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
@@ -50,7 +50,7 @@ def _rms_norm_per_block_quant_kernel(
         residual = tl.load(residual_pointers, mask=mask, other=0.0, eviction_policy=EVICTION)  # [ROWS, GROUPS, GROUP]
         rounded = (x + residual.to(tl.float32)).to(residual_pointer.dtype.element_ty)
         tl.store(residual_pointers, rounded, mask=mask)
-        x = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
+        x = rounded.to(tl.float32)  # the norm of the rounded sum, as the next layer sees it
 
     squares = tl.sum(tl.sum(x * x, axis=2, keep_dims=True), axis=1, keep_dims=True)
     rstd = tl.rsqrt(squares / (group_count * GROUP) + epsilon)  # [ROWS, 1, 1]
@@ -91,7 +91,7 @@ def rms_norm_per_block_quant(
     - ``out``: codes [rows, width], float8_e4m3fn, rows may be strided; scales [rows, width / group], float32, of any
       strides. New ones when None.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 16,384 elements.
+    Raises ValueError when a shape, dtype, device or stride is invalid, or rows are wider than 16,384 elements.
     """
     check_matrix(x)
     rows, width = x.shape

@@ -7,19 +7,18 @@ import triton.language as tl
 
 from kernels_smoke.launching.checks import FP8_MAX
 
-# The least scales, which keep rows and groups of zeros from being divided by zero. They are those of vLLM's operators.
+# The least scales, which keep rows and groups of zeros from being divided by zero. They are vLLM's.
 LEAST_SCALE = 1 / (FP8_MAX * 512)
 LEAST_GROUP_SCALE = 1e-10 / FP8_MAX
 LEAST_UE8M0_SCALE = LEAST_SILU_GROUP_SCALE = 1e-10
 
-# Constants are in the functions that use them (448 is FP8_MAX). Were they global, then before Triton 3.9 the key of a
-# kernel in Triton's cache would depend on which kernels the process had met before: what was compiled ahead of time
-# would not be found again.
+# Constants are in the functions that use them (448 is FP8_MAX). As globals, before Triton 3.9 the key of a kernel in
+# Triton's cache would depend on earlier kernels of the process, and ahead-of-time compilations would be lost.
 
 
 @triton.jit
 def _scale(absmax, LEAST: tl.constexpr):
-    # Infinity counts as the greatest finite number: it saturates, and what is next to it stays finite.
+    # Infinity counts as the greatest finite number: it saturates, and its neighbours stay finite.
     float32_max: tl.constexpr = 3.4028234663852886e38
     return tl.maximum(tl.div_rn(tl.minimum(absmax, float32_max), 448.0), LEAST)
 

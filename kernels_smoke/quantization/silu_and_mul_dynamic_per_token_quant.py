@@ -64,11 +64,10 @@ def silu_and_mul_dynamic_per_token_quant(
     - ``x``: [rows, 2 width], bfloat16, float16 or float32; rows may be strided. Finite; a product beyond float32
       saturates and counts as the greatest float32, and gates below -88 count as zero.
     - ``scale_upper_bound``: one float32 on the device of ``x``. A row's greatest magnitude counts as at most this, and
-      what is beyond saturates.
+      larger values saturate.
     - ``out``: codes [rows, width], float8_e4m3fn, rows may be strided; scales [rows, 1], float32. New ones when None.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or there are more than 32,768 products a
-    row.
+    Raises ValueError for an invalid shape, dtype, device or stride, or more than 32,768 products a row.
     """
     check_matrix(x)
     rows, both = x.shape

@@ -37,7 +37,7 @@ def _silu_and_mul_per_block_quant_kernel(
     LEAST: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, ROWS: tl.constexpr, VECTOR: tl.constexpr,
     EVICTION: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    tiles_across = tl.cdiv(group_count, GROUPS)  # tiles are [ROWS, GROUPS, GROUP], and so many stand side by side
+    tiles_across = tl.cdiv(group_count, GROUPS)  # tiles are [ROWS, GROUPS, GROUP], so many per row
     tile = tl.program_id(0)
     rows = (tile // tiles_across * ROWS + tl.arange(0, ROWS)[:, None, None]).to(tl.int64)
     groups = tile % tiles_across * GROUPS + tl.arange(0, GROUPS)[None, :, None]
@@ -64,9 +64,8 @@ def silu_and_mul_per_block_quant(
     """Return ``(codes, scales)`` of ``silu(gate) * up``, where ``gate`` and ``up`` are the halves of the rows of ``x``.
 
     ``Y = gate / (1 + exp(-gate)) * up`` (SwiGLU: Shazeer, "GLU Variants Improve Transformer", 2020, equation 6), which
-    is quantised in float32, without being rounded in between: ``scale = max(max |Y| / 448, 1e-10)`` over ``group``
-    neighbours of a row and ``codes = e4m3(clamp(Y * (1 / scale), -448, 448))``. Semantics: vLLM's operator of this
-    name.
+    is quantised in float32without rounding in between: ``scale = max(max |Y| / 448, 1e-10)`` over ``group`` neighbours
+    of a row and ``codes = e4m3(clamp(Y * (1 / scale), -448, 448))``. Semantics: vLLM's operator of this name.
 
     - ``x``: [rows, 2 width], bfloat16, float16 or float32; rows may be strided. Finite; a product beyond float32
       saturates and counts as the greatest float32, and gates below -88 count as zero.
@@ -75,7 +74,7 @@ def silu_and_mul_per_block_quant(
     - ``out``: codes [rows, width], float8_e4m3fn, rows may be strided; scales [rows, width / group], float32, of any
       strides. New ones when None.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said.
+    Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     check_matrix(x)
     rows, both = x.shape

@@ -1,4 +1,4 @@
-"""What the suite runs for the rotary embeddings."""
+"""Cases for the rotary embeddings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the suite runs for ``fused_qk_norm_rope``, and what it expects."""
+"""Cases and expectations for ``fused_qk_norm_rope``."""
 
 from __future__ import annotations
 

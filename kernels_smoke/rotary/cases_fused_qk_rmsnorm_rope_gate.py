@@ -1,4 +1,4 @@
-"""What the suite runs for ``fused_qk_rmsnorm_rope_gate``, and what it expects."""
+"""Cases and expectations for ``fused_qk_rmsnorm_rope_gate``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kernels_smoke.suite.correctness.compare import Exact, Rounded
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case, far, here
 
-LAYOUT = ("out_stride", "gate_stride", "own")  # of the inputs: what says how to call, and no argument
+LAYOUT = ("out_stride", "gate_stride", "own")  # inputs that only control the call
 
 
 def draw_inputs(
@@ -47,9 +47,8 @@ def draw_inputs(
 ) -> Inputs:
     """Draw the projections of ``heads`` = (query heads, key heads), and the rest.
 
-    Rows are ``padding`` elements further apart than they are wide, or ``row_stride`` elements. Those of the results
-    are ``out_stride`` elements apart, those of the gates ``gate_stride`` when that is given. ``own``: the function
-    makes its results itself.
+    Rows are padded by ``padding`` elements, or ``row_stride`` elements apart; rows of results ``out_stride`` elements,
+    of gates ``gate_stride``, if given. ``own``: the function allocates its results.
     """
     query_heads, key_heads = heads
     widths = {"query_gate": query_heads * 2 * head_dim, "key": key_heads * head_dim}

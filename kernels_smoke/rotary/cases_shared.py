@@ -1,4 +1,4 @@
-"""What the cases of both rotary kernels share: the rotary cache, the positions, mutants of the code that they share."""
+"""Shared by the cases of both rotary kernels: the rotary cache, the positions, mutants of shared code."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ WIDE = sizes(40, 20, 64, 32)  # more heads than are timed
 
 
 def shared(name: str, old: str, new: str) -> Mutant:
-    """A fault in what both kernels share."""
+    """A fault in code shared by both kernels."""
     return Mutant(name, old, new, module=HEADS_MODULE)
 
 

@@ -81,7 +81,7 @@ def fused_qk_norm_rope(
       may be strided. rotary_dim is even and at most head_dim.
     - ``positions``: [tokens], int64, each from 0 to the rows of ``cos_sin`` less one (which is not checked).
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, heads are wider than 1,024 elements, or
+    Raises ValueError when a shape, dtype, device or stride is invalid, heads are wider than 1,024 elements, or
     there are 2^31 of them or more.
     """
     require(qkv.ndim == 2, f"qkv must be [tokens, heads * head_dim], not {qkv.ndim}-dimensional")

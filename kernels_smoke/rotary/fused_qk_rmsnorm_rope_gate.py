@@ -95,7 +95,7 @@ def fused_qk_rmsnorm_rope_gate(
     - ``out``: the three results, of that dtype: [tokens, query_heads * head_dim], [tokens, key_heads * head_dim] and
       [tokens, query_heads * head_dim]; rows may be strided.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, heads are wider than 1,024 elements, or
+    Raises ValueError when a shape, dtype, device or stride is invalid, heads are wider than 1,024 elements, or
     there are 2^31 of them or more.
     """
     require(query_gate.ndim == 2, f"query_gate must be [tokens, heads * 2 head_dim], not {query_gate.ndim}-dimensional")

@@ -1,4 +1,4 @@
-"""What the kernels of this family share: norm and rotary embedding of some heads, the launch's layout, the checks."""
+"""Shared by the kernels of this family: norm and rotary embedding of some heads, the launch's layout, the checks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Widths of a head's parts as powers of two: a half of what is rotated, and what is not (0: all is rotated)."""
+    """Widths of a head's parts as powers of two: half of the rotated part, and the rest (0: all is rotated)."""
 
     half: int
     rest: int
@@ -127,7 +127,7 @@ def _norm_and_rotate(
     """
     dtype: tl.constexpr = target.dtype.element_ty
     x1, x2 = _pairs(source, present, ROTARY_DIM, HALF_BLOCK, INTERLEAVED, EVICTION)  # [heads, HALF_BLOCK] each
-    if REST_BLOCK:  # what is normed and not rotated
+    if REST_BLOCK:  # normed and not rotated
         rest_columns = ROTARY_DIM + tl.arange(0, REST_BLOCK)[None, :]
         in_head = rest_columns < HEAD_DIM
         # [heads, REST_BLOCK]

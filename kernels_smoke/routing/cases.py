@@ -1,4 +1,4 @@
-"""What the suite runs for the k greatest of each row, and what it expects."""
+"""Cases and expectations for the k greatest of each row."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class OneOf:
 
 
 def work(inputs: Inputs, outputs: Tensors) -> Work:
-    """The logits once, and what is written."""
+    """The logits once, and the outputs."""
     return Work(bytes=sum(tensor.nbytes for tensor in (inputs["logits"], inputs["uniforms"], *outputs.values())))
 
 

@@ -13,8 +13,8 @@ _NONE_64 = tl.constexpr(-(2**63))
 def _keys(x, o_n, SHORT: tl.constexpr):
     """The keys of values ``x`` at positions ``o_n``.
 
-    What is behind a row, as minus infinity, has keys behind those of minus infinity in the row. The bits of a positive
-    number grow with it; those of a negative one, but for the sign, are negated, so that zeros are equal. ``SHORT``: 16
+    Padding after a row, as minus infinity, has keys after those of minus infinity in the row. The bits of a positive
+    number grow with it; of a negative one, except the sign, they are negated, so that zeros are equal. ``SHORT``: 16
     bits of each, for 16-bit values; otherwise 32 bits of a float32 and as many of its position.
     """
     if SHORT:
@@ -31,7 +31,7 @@ def _keys(x, o_n, SHORT: tl.constexpr):
 
 @triton.jit
 def _without(keys, taken, SHORT: tl.constexpr):
-    """``keys`` less those that are ``taken``."""
+    """``keys`` except the ``taken`` ones."""
     return tl.where(keys == taken, _NONE_32 if SHORT else _NONE_64, keys)
 
 

@@ -27,7 +27,7 @@ def top_k_sample(
     - ``uniforms``: [rows], float32, from 0 to less than 1, contiguous.
     - ``out``: the tokens, [rows], int32, contiguous.
 
-    Raises ValueError when a shape, dtype, device, stride or number is not as said, or rows are wider than 2^20.
+    Raises ValueError when a shape, dtype, device, stride or number is invalid, or rows are wider than 2^20.
     """
     rows, _ = check_arguments(logits, k, temperature)
     check_rows("uniforms", uniforms, (rows,), (torch.float32,), logits)

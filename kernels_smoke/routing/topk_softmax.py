@@ -30,7 +30,7 @@ MOST = 128  # of a row that are found: a program keeps as many groups
 class Configuration:
     """How the launches for rows of one width are laid out.
 
-    - ``group``: logits of which the maximum is kept; 0 where a program has whole rows, ``rows`` of them.
+    - ``group``: logits per kept maximum; 0 if a program has ``rows`` whole rows.
     - ``eights``: by merging lists of the eight greatest.
     - ``piece``: logits that one program reads for that. ``warps``: of a program that has whole rows, or reads a piece.
     - ``select_warps``: of the program that looks through the greatest groups of a row.
@@ -225,8 +225,8 @@ def _select_kernel(
     TOP: tl.constexpr, TOP_BLOCK: tl.constexpr, GROUP: tl.constexpr, GROUPS_BLOCK: tl.constexpr,
     RENORMALIZE: tl.constexpr, SHORT: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    # One row. Each of its TOP greatest logits is in one of the TOP groups that have the greatest maxima, the first ones
-    # of those that are equal: every group before it has a logit before it.
+    # One row. Each of its TOP greatest logits is in one of the TOP groups that have the greatest maxima, the first of
+    # equal ones: every group before it has a logit before it.
     row = tl.program_id(0).to(tl.int64)
     logits += row * logits_stride
     kept += row * 2 * TOP_BLOCK
@@ -282,7 +282,7 @@ def topk_softmax(
     - ``k``: 1 to 128, and at most ``width``.
     - ``out``: the weights [rows, k] in float32, and the indices [rows, k] in int32.
 
-    Raises ValueError when a shape, dtype, device, stride or number is not as said, or rows are wider than 2^20.
+    Raises ValueError when a shape, dtype, device, stride or number is invalid, or rows are wider than 2^20.
     """
     rows, _ = check_arguments(logits, k, temperature)
     device = logits.device
@@ -353,7 +353,7 @@ def select(
         maxima = allocated(torch.empty((rows, groups), dtype=logits.dtype, device=logits.device))
         top_block = int(results["TOP_BLOCK"])
         kept = allocated(torch.empty((rows, 2, top_block), dtype=torch.int32, device=logits.device))
-        sums = None  # where only the softmax over the k is wanted
+        sums = None  # if only the softmax over the k is wanted
         if weights is not None and not renormalize:
             sums = allocated(torch.empty((rows, groups), dtype=torch.float32, device=logits.device))
         launch(

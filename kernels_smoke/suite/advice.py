@@ -1,8 +1,8 @@
-"""What to do about a finding: sentences, and commands as data. Imports neither torch nor triton.
+"""Fixes for findings: sentences, and commands as data. Imports neither torch nor triton.
 
-A command is a mapping whose keys say what it is, as in the JSON report of wheelproof: ``argv`` (a vector of arguments),
-``commands`` (vectors that read each other's output), ``names`` (variables to remove), ``name`` and ``value`` (one to
-set), ``program`` and ``options`` (options to add to a command that the reader has). All have a ``note``: plain words.
+A command is a mapping with the keys of wheelproof's JSON report: ``argv`` (a vector of arguments), ``commands``
+(vectors that read each other's output), ``names`` (variables to remove), ``name`` and ``value`` (one to set),
+``program`` and ``options`` (options to add to a command that the reader has). All have a ``note`` in plain words.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ def pip(*arguments: str, note: str = "") -> Advice:
 
 
 def doctor(note: str = "") -> Advice:
-    """What finds the torch, and the Triton that belongs to it, which fit the driver, the GPU and all that is installed.
+    """The command that finds a torch, and its Triton, for the driver, the GPU and the installed packages.
 
-    A newer torch or Triton by itself would replace what other packages pin.
+    A newer torch or Triton by itself would replace a version that other packages pin.
     """
     return command("wheelproof", "doctor", "--python", sys.executable, note=note)
 
 
 def pipe(*commands: Sequence[str], note: str = "") -> Advice:
-    """Programs of which each reads what the one before it prints."""
+    """Programs that each read the output of the one before."""
     return {"commands": [list(argv) for argv in commands], "note": note}
 
 
@@ -44,7 +44,7 @@ def unset(name: str, note: str = "") -> Advice:
 
 
 def export(name: str, value: str | Sequence[str], note: str = "") -> Advice:
-    """A variable of the shell to set, to what a program prints when ``value`` is a vector."""
+    """A variable of the shell to set, to the output of a program if ``value`` is a vector."""
     return {"name": name, "value": value, "note": note}
 
 

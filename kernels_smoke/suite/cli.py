@@ -23,7 +23,7 @@ from kernels_smoke.suite.run.stages import Stopped, new_seed, run
 
 EXIT_CODES = {"pass": 0, "fail": 1, "undecided": 3}
 USAGE, UNDECIDED = 2, 3
-MOST_SECONDS = 1e6  # of patience: more is as good as none, and too much for a clock
+MOST_SECONDS = 1e6  # limit of the timeout: more is as good as none, and too much for a clock
 
 
 def parser() -> argparse.ArgumentParser:
@@ -83,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         options_parser.error(str(error))
     document: dict[str, Any] | None = None
     try:
-        with stoppable() as stopped, contextlib.suppress(KeyboardInterrupt):  # that comes where there is no report yet
+        with stoppable() as stopped, contextlib.suppress(KeyboardInterrupt):  # that comes if there is no report yet
             document = run(options, Progress(each=options.mutants), keeper(arguments))
     except LookupError as error:  # names of kernels that no file has, once all files are read
         options_parser.error(str(error.args[0]))
@@ -105,9 +105,9 @@ def written(document: dict[str, Any], format: str) -> str:  # noqa: A002  # the 
 
 
 def keeper(arguments: argparse.Namespace) -> Callable[[dict[str, Any]], None]:
-    """What keeps the report so far where the whole one will be, so that it is there when this process is killed.
+    """A function that writes the report so far to the final place, in case this process is killed.
 
-    Only a regular file holds it: a pipe gets one report. What cannot be written is said at the end.
+    Only regular files are written: a pipe gets one report. Write errors are reported at the end.
     """
     path = arguments.output
     if path is None or (Path(path).exists() and not Path(path).is_file()):
@@ -122,7 +122,7 @@ def keeper(arguments: argparse.Namespace) -> Callable[[dict[str, Any]], None]:
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[list[int]]:
-    """Have the first SIGINT or SIGTERM raise Stopped, and no other one disturb the clean-up; lists what came."""
+    """Have the first SIGINT or SIGTERM raise Stopped, and no other one disturb the clean-up; lists the signals."""
     came: list[int] = []
 
     def stop(number: int, _frame: object) -> None:
@@ -140,7 +140,7 @@ def stoppable() -> Iterator[list[int]]:
 
 
 def _options(arguments: argparse.Namespace) -> Options:
-    """What was asked for. Raises ValueError for what makes no sense."""
+    """The options of a run. Raises ValueError for a contradiction."""
     _check(arguments)
     own = tuple(dict.fromkeys(str(Path(each).resolve()) if is_path(each) else each for each in arguments.kernels))
     try:
@@ -155,7 +155,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         compile_only=arguments.compile_only,
         mutants=arguments.mutants,
         seed=new_seed() if arguments.seed is None else arguments.seed,
-        patience=arguments.patience,
+        timeout=arguments.patience,
         slowness=arguments.slowness,
         gpus=arguments.gpus,
         soak=arguments.soak,
@@ -195,7 +195,7 @@ def _check_gpus(arguments: argparse.Namespace) -> None:
 def write(path: str | None, content: str) -> None:
     """Write a whole file or none; to standard output without a ``path``. Raises OSError.
 
-    What is not a regular file (a pipe, ``/dev/stderr``) is written directly, and a link keeps pointing to what it does.
+    Anything but a regular file (a pipe, ``/dev/stderr``) is written directly, and links are kept.
     """
     if path is None:
         try:
@@ -229,7 +229,7 @@ def _standard(value: Any) -> Any:
 
 
 class Progress:
-    """Says on a terminal what was done last, and in a pipe nothing; with ``each``, every mutant on a line, anywhere."""
+    """Shows the last step on a terminal only; with ``each``, every mutant on a line, anywhere."""
 
     def __init__(self, *, each: bool = False) -> None:
         self.count = 0

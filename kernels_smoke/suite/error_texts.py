@@ -1,8 +1,8 @@
-"""What CUDA and Triton say when a kernel crashes, or cannot run on this GPU."""
+"""Error texts of CUDA and Triton for a kernel that crashes, or cannot run on this GPU."""
 
 from __future__ import annotations
 
-# What a CUDA context that cannot be used any more says. The next case needs a new process.
+# Errors of a CUDA context that is unusable. The next case needs a new process.
 CRASHES = (
     "illegal memory access",
     "misaligned address",
@@ -22,4 +22,4 @@ NOT_ON_THIS_GPU = ("fp8e4nv not supported", "type fp8e4nv not supported")
 
 
 class AuthorError(Exception):
-    """The description of a kernel broke, and not the kernel: what raised it could not be judged."""
+    """The description of a kernel broke, and not the kernel: the kernel could not be judged."""

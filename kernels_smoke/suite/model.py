@@ -1,4 +1,4 @@
-"""What a family says about its kernels. Imports neither torch nor triton.
+"""The description of a family's kernels. Imports neither torch nor triton.
 
 A family's ``cases.py`` makes one :class:`Kernel` for each public function. Everything else follows from it: correctness
 on a GPU and in the interpreter, compilation for GPUs that are not here, mutants, speed.
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     import torch
 
 Emit = Callable[[dict[str, Any]], None]  # hands one record of a task to the parent
-Inputs = Mapping[str, Any]  # what Kernel.inputs drew: tensors and plain values, by name
+Inputs = Mapping[str, Any]  # drawn by Kernel.inputs: tensors and plain values, by name
 Tensors = Mapping[str, "torch.Tensor"]
 Strides = Union[int, "tuple[int, ...]"]  # from row to row of the last dimension, or of all dimensions
 Output = Union["tuple[tuple[int, ...], torch.dtype]", "tuple[tuple[int, ...], torch.dtype, Strides]"]
 
-LEVELS = ("quick", "full", "deep")  # each runs what the one before it runs, and more
+LEVELS = ("quick", "full", "deep")  # each includes the one before
 Level = Literal["quick", "full", "deep"]
 Where = Literal["cuda", "interpret"]
 EVERYWHERE: tuple[Where, ...] = ("cuda", "interpret")
 
 
 def includes(level: str, of: str) -> bool:
-    """True when a run at ``level`` runs what is of level ``of``."""
+    """True if a run at ``level`` includes the level ``of``."""
     return LEVELS.index(of) <= LEVELS.index(level)
 
 
@@ -55,11 +55,10 @@ class Check(Protocol):
 class Case:
     """One run that must be right.
 
-    ``shape`` are the keyword arguments of ``Kernel.inputs``. ``where`` says on which devices it runs: a case for the
-    interpreter is small, and in float16 or float32, because the interpreter is wrong without a word in bfloat16.
-    compute-sanitizer omits what is not ``checked``: thousands of launches take it minutes. What is ``far`` has
-    elements more than 2^31 apart, so it takes gigabytes, most of which are never read: it waits for memory that other
-    cases use, and a small GPU skips it.
+    ``shape`` are the keyword arguments of ``Kernel.inputs``. ``where`` lists its devices: a case for the interpreter is
+    small, and in float16 or float32, because the interpreter silently miscomputes bfloat16. compute-sanitizer omits
+    cases that are not ``checked``: thousands of launches take minutes. A ``far`` case has elements more than 2^31 apart
+    and needs gigabytes, mostly never read: it waits for memory, and a small GPU skips it.
     """
 
     name: str
@@ -110,7 +109,7 @@ class Mutant:
 class Work:
     """The least that a function must do: bytes through memory (each input once, each output once), and operations.
 
-    ``unit`` says which rate ``flops`` are held against: that of bfloat16 or of fp8 matrix products.
+    ``unit`` is the rate for ``flops``: bfloat16 or fp8 matrix products.
     """
 
     bytes: int
@@ -120,10 +119,10 @@ class Work:
 
 @dataclass(frozen=True)
 class Speed:
-    """One timed run: its time is at most ``bar`` times the floor of ``work``, or ``bar`` times that of ``peer``.
+    """One timed run: its time is at most ``bar`` times the floor of ``work``, or ``bar`` times the time of ``peer``.
 
     ``peer(inputs, outputs)`` makes one call of another implementation (``versus`` names it). ``slack`` microseconds are
-    allowed besides; a problem that is done in a few microseconds cannot be held to a ratio.
+    added: a ratio is meaningless for a few microseconds.
     """
 
     name: str
@@ -140,24 +139,23 @@ class Speed:
 class Kernel:
     """Everything that the suite must know about one public function.
 
-    - ``module``: the dotted name of the module that holds the function and its kernels.
+    - ``module``: the dotted name of the module with the function and its kernels.
     - ``inputs(draw, **shape)``: draws the arguments; tensors come from ``draw`` alone, which guards them.
-    - ``outputs(inputs)``: for each output its (shape, dtype), or (shape, dtype, row stride) when its rows lie further
-      apart than they are wide (0: they do not; a tuple: strides of all dimensions); the suite allocates and poisons
-      them.
+    - ``outputs(inputs)``: for each output its (shape, dtype), or (shape, dtype, row stride) if its rows are padded (0:
+      they are not; a tuple: strides of all dimensions); the suite allocates and poisons them.
     - ``launch(module, inputs, outputs)``: one call of the public function of ``module``. It must not read a tensor's
-      values on the host, because ahead-of-time compilation calls it with tensors that have none.
-    - ``reference(inputs)``: the same function in plain, high-precision torch: what each output, and each input in
-      ``modifies``, should hold.
+      values on the host, because ahead-of-time compilation calls it with tensors without values.
+    - ``reference(inputs)``: the same function in plain, high-precision torch: the expected value of each output, and
+      each input in ``modifies``.
     - ``checks``: how each of those is compared. ``modifies``: inputs that are written in place.
-    - ``given(inputs, reference, written)``: those of the reference that depend on another result, which is judged by
-      itself, as they should be with that result as it was written: codes with the scale that they have.
-    - ``returns``: ``launch`` returns what it wrote, by name, in its own memory, and ``outputs`` describes nothing.
-    - ``triton``: it is written in Triton; False only of kernels from outside.
+    - ``given(inputs, reference, written)``: expected values that depend on another result, which is judged by
+      itself, computed from that result as written: codes with their scale.
+    - ``returns``: ``launch`` returns new tensors by name, and ``outputs`` is empty.
+    - ``triton``: it is written in Triton; False only for external kernels.
     - ``scratch``: inputs that may be changed, and are not judged.
     - ``repeatable``: every launch on the same inputs writes the same bits; it has no atomics.
     - ``matrix_instructions``: its speed depends on tensor cores, so they must be in the machine code.
-    - ``spills``: bytes of register spills that are accepted, by target (``sm_90``); 0 where nothing is said.
+    - ``spills``: bytes of register spills that are accepted, by target (``sm_90``); 0 by default.
     """
 
     name: str
@@ -182,33 +180,34 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of another package, to be smoke-tested: what a file for ``--kernels`` lists in ``KERNELS``.
+    """A function of another package, to be smoke-tested: an item of ``KERNELS`` in a file for ``--kernels``.
 
     - ``call``: anything that takes tensors: the wrapper of a Triton kernel, an operator of torch.library or of a CUDA
       extension, a kernel of Helion or CuTe DSL. It is called as ``call(**inputs)`` and returns a tensor, a sequence or
       mapping of tensors, or None when it only writes into its arguments.
     - ``inputs(draw, **shape)``: draws the arguments, by name; see :class:`~kernels_smoke.suite.correctness.draw.Draw`.
-    - ``reference(**inputs)``: what is right; eager functions of torch will do. It gets copies, with floating-point
-      tensors in float64 (in their own dtype without ``precise``), and returns what ``call`` returns. For an argument
-      that ``call`` modifies, it changes its copy, too, or returns the argument's new value by name.
-    - ``cases``: at level quick the first one runs where none is of that level.
+    - ``reference(**inputs)``: the expected result; eager functions of torch suffice. It gets copies, with
+      floating-point tensors in float64 (in their own dtype without ``precise``), and returns the same structure as
+      ``call``. For an argument that ``call`` modifies, it changes its copy, too, or returns the argument's new value by
+      name.
+    - ``cases``: at level quick the first one runs if none has that level.
     - ``tolerance``: a number (the relative error of the whole; a row may have four times as much, an
-      element forty times), a check, or a mapping of these by the name of the result. Where nothing is said, the dtype
+      element forty times), a check, or a mapping of these by the name of the result. By default the dtype
       decides: see ``TOLERANCES``.
-      A single result is called ``out``, several ``out 0``, ``out 1``, ..., those of a mapping as there.
-    - ``modifies``: arguments that are written in place, and judged. ``scratch``: arguments that may hold anything
+      A single result is called ``out``, several ``out 0``, ``out 1``, ..., those of a mapping by key.
+    - ``modifies``: arguments that are written in place, and judged. ``scratch``: arguments with any contents
       afterwards.
-    - ``gradients``: arguments whose gradients are judged, too (``gradient of x``): those that autograd computes through
-      ``call`` against those through ``reference``, for the same gradients of all results.
-    - ``bar``: the time of the shape ``timed`` (at level full, on a GPU) is at most ``bar`` times that of ``peer`` or,
+    - ``gradients``: arguments whose gradients are judged, too (``gradient of x``): autograd through
+      ``call`` against autograd through ``reference``, for the same gradients of all results.
+    - ``bar``: the time of the shape ``timed`` (at level full, on a GPU) is at most ``bar`` times ``peer``'s or,
       without one, of the floor: each argument and each result once through memory, and ``flops(**inputs)`` operations.
-    - ``triton``: False for what is not written in Triton: then nothing is interpreted, compiled for another GPU or
+    - ``triton``: False if it is not written in Triton: then nothing is interpreted, compiled for another GPU or
       mutated.
     - ``mutants``: deliberate faults in the Triton functions that ``call`` launches; others are made automatically.
     - ``repeatable``: the same arguments always give the same bits.
 
-    Each case is launched twice: with what it allocates poisoned and between guards, and without, since torch.compile
-    runs nothing that it compiled under these. Lists and tuples of tensors are passed on; the reference gets copies.
+    Each case is launched twice: with its allocations poisoned and guarded, and without, since torch.compile runs no
+    compiled code under guards. Lists and tuples of tensors are passed on; the reference gets copies.
     """
 
     call: Callable[..., Any]

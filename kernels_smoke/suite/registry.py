@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """A kernel's name, its family (its folder, see ``IN_SUITE``), what it does, and whether level ``quick`` runs it.
+    """A kernel's name, its family (its folder), a short description, and whether level ``quick`` runs it.
 
-    ``source`` is the file, module or entry point of a kernel from outside (``own/sources.py``), "" for ours; ``triton``
-    is False for one that is not written in Triton.
+    ``source`` is the file, module or entry point of an external kernel (``own/sources.py``), "" for ours; ``triton`` is
+    False if it is not written in Triton.
     """
 
     name: str
@@ -87,11 +87,11 @@ FAULTS = (
 IN_SUITE = ("faults", "miscompiles")  # families whose folders are in `suite`: they test compilers, and the suite itself
 
 
-_from_outside: dict[str, Entry] = {}  # those that this process was given
+_from_outside: dict[str, Entry] = {}  # passed to this process
 
 
 def know(entries: Iterable[Entry]) -> None:
-    """Make kernels from outside known to this process: a child is given those that its parent has found."""
+    """Register external kernels in this process: a child gets those that its parent found."""
     _from_outside.update((entry.name, entry) for entry in entries)
 
 
@@ -106,7 +106,7 @@ def from_outside(name: str) -> Entry | None:
 
 
 def load(entry: Entry) -> Kernel:
-    """Import the family of ``entry`` (and with it torch and triton) and return what it says about the kernel.
+    """Import the family of ``entry`` (and with it torch and triton) and return its description of the kernel.
 
     Raises OwnKernelsError when one from outside cannot be had any more.
     """
@@ -123,10 +123,10 @@ def load(entry: Entry) -> Kernel:
 
 
 def select(only: tuple[str, ...] = (), own: tuple[Entry, ...] = (), *, strict: bool = True) -> tuple[Entry, ...]:
-    """The entries that the items of ``only`` name; all when it is empty, but those of the family "faults".
+    """The entries that the items of ``only`` name; all if it is empty, except the family "faults".
 
-    An item is a kernel or a family, or what the names of kernels begin with; ``own`` are the kernels from outside.
-    Raises LookupError when there is no such kernel, unless not ``strict``.
+    An item is a kernel or a family, or a prefix of kernel names; ``own`` are external kernels. Raises LookupError when
+    there is no such kernel, unless not ``strict``.
     """
     known = (*ENTRIES, *own, *FAULTS)
     chosen: list[Entry] = []

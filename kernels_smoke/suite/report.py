@@ -1,4 +1,4 @@
-"""The document as text for people: the verdict first, then what is wrong, then the tables."""
+"""The document as text for people: the verdict first, then faults, then the tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kernels_smoke.suite.run.gpus import label as gpu_label
 
 Record = dict[str, Any]
 
-# What the runner of GitHub Actions would obey in a log: quoted errors hold words of others.
+# Commands for the runner of GitHub Actions in a log, which quoted errors may have.
 _COMMAND = re.compile(r"^[^\S\n]*::|##\[", re.MULTILINE)
 
 
@@ -55,9 +55,9 @@ def _verdict(document: Record) -> str:
         if (rates := ", ".join(_rates(reading.get("calibration") or {})))
     ]
     moved = [
-        f"      {names.get(reading['gpu'], 'measured')}: {said}"
+        f"      {names.get(reading['gpu'], 'measured')}: {parts}"
         for reading in document.get("readings") or []
-        for said in _moved(reading)
+        for parts in _moved(reading)
     ]
     return "\n".join([line, *measured, *moved])
 
@@ -72,11 +72,11 @@ def _moved(reading: Record) -> Iterator[str]:
     """Copies, calls from Python, and sustained load."""
     rates, soak = reading.get("rates") or {}, reading.get("soak")
     copies = (("host_to_device", "host to GPU"), ("device_to_host", "GPU to host"))
-    said = [f"{label} {rates[name] / 1e9:.1f} GB/s" for name, label in copies if rates.get(name)]
+    parts = [f"{label} {rates[name] / 1e9:.1f} GB/s" for name, label in copies if rates.get(name)]
     if calls := rates.get("launch_microseconds"):
-        said.append(f"a call from Python takes {min(calls.values()):.0f} to {max(calls.values()):.0f} us")
-    if said:
-        yield ", ".join(said)
+        parts.append(f"a call from Python takes {min(calls.values()):.0f} to {max(calls.values()):.0f} us")
+    if parts:
+        yield ", ".join(parts)
     if soak:
         change = f"{soak['first'] / 1e12:.0f} to {soak['last'] / 1e12:.0f} TF bf16, {100 * soak['fall']:.0f} % less"
         held = f"; {', '.join(soak['held_down_by'])}" if soak["held_down_by"] else ""
@@ -106,9 +106,9 @@ def _finding(record: Record, gpus: Mapping[str, str]) -> str:
     lines = [f"\n{record['outcome'].upper()}  {name}: {record.get('message', '')}".rstrip(": ")]
     lines += [f"      {fault['message']}" for fault in faults if fault["message"] not in record.get("message", "")]
     for label, value in (record.get("evidence") or {}).items():
-        said = str(value).strip().splitlines() or [""]
-        rest = said[1:] if len(said) <= 13 else [*said[1:7], "...", *said[-6:]]
-        lines += [f"      {label}: {said[0]}", *(f"        {line}" for line in rest)]
+        parts = str(value).strip().splitlines() or [""]
+        rest = parts[1:] if len(parts) <= 13 else [*parts[1:7], "...", *parts[-6:]]
+        lines += [f"      {label}: {parts[0]}", *(f"        {line}" for line in rest)]
     fixes = [*(record.get("fix") or []), *(fix for fault in faults for fix in fault.get("fix") or [])]
     lines += [f"      fix: {fix}" for fix in dict.fromkeys(map(shown, fixes))]
     return "\n".join(lines)
@@ -172,18 +172,18 @@ def _skips(document: Record) -> str:
 
 
 def _left_out(document: Record) -> str:
-    """What this level does not run, by the level that does."""
+    """Cases omitted at this level, by the level that runs them."""
     lines = []
-    records = document.get("left_out") or [] if document["cases"] else []  # nothing ran: what is said is why
+    records = document.get("left_out") or [] if document["cases"] else []  # if nothing ran, the reason is reported
     for level in dict.fromkeys(record["level"] for record in records):
         some = [record for record in records if record["level"] == level]
         cases = [record for record in some if record["cases"]]
         whole = [record["kernel"] for record in some if not record["cases"]]
-        said = [f"all of {', '.join(whole)}"] if whole else []
+        parts = [f"all of {', '.join(whole)}"] if whole else []
         if cases:
             count = sum(len(record["cases"]) for record in cases)
-            said.append(f"{count} {'case' if count == 1 else 'cases'} of {len(cases)} of the kernels above")
-        lines.append(f"omitted at level {document['level']}, run by --level {level}: {'; '.join(said)}")
+            parts.append(f"{count} {'case' if count == 1 else 'cases'} of {len(cases)} of the kernels above")
+        lines.append(f"omitted at level {document['level']}, run by --level {level}: {'; '.join(parts)}")
     return "\n".join(lines)
 
 

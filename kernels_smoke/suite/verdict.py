@@ -1,4 +1,4 @@
-"""What a run comes to: fail when something is wrong, undecided when something could not be checked. Needs no torch."""
+"""The verdict of a run: fail with a fault, undecided with an unfinished check. Needs no torch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _is_warning(record: dict[str, Any]) -> bool:
 
 
 def _is_gap(record: dict[str, Any]) -> bool:
-    """True for an automatic mutant that no case caught: it may do what the kernel does, and shows no fault of that."""
+    """True for an automatic mutant that no case caught: it may be equivalent to the kernel."""
     return record["outcome"] == "missed" and bool(record.get("automatic"))
 
 

@@ -44,7 +44,7 @@ def runner(tmp_path: Path) -> Runner:
 
 @pytest.fixture
 def installed(runner: Runner) -> Runner:
-    """The same job after a step that has installed wheelproof: the one of these tests, by the Python of these tests."""
+    """The same job after a step that has installed wheelproof from this checkout, with this Python."""
     place = action._place({"RUNNER_TEMP": str(runner.temporary)})
     (place / "bin").mkdir(parents=True)
     (place / "bin/python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')

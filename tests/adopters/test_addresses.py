@@ -1,4 +1,4 @@
-"""The repository's address has one place, ``[project.urls]``; what else names its account names the same one."""
+"""The repository's address has one place, ``[project.urls]``; every other mention of its account agrees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/adopting.md is true: its commands run, and its workflows are valid and call what exists."""
+"""docs/adopting.md is true: its commands run, and its workflows are valid and call existing commands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def called(step: dict[str, Any]) -> list[str]:
 
 
 def parse(words: list[str]) -> None:
-    """Parse a command line without running it. Raises UsageError for what does not exist."""
+    """Parse a command line without running it. Raises UsageError for an unknown option."""
     name, (module, summary) = words[0], COMMANDS[words[0]]
     below = getattr(importlib.import_module(module), "SUBCOMMANDS", {})
     if words[1] in below:
@@ -85,7 +85,7 @@ def test_the_workflows_are_valid_and_call_what_exists(tmp_path: Path, text: str)
         parse(called(step))
 
 
-def test_the_inputs_and_outputs_are_all_told() -> None:
+def test_the_inputs_and_outputs_are_all_documented() -> None:
     action = yaml.safe_load((ROOT / "action.yml").read_text())
     for name in (*action["inputs"], *action["outputs"]):
         assert f"\n| `{name}` |" in PAGE

@@ -1,4 +1,4 @@
-"""The ready files in docs/adopting are what the command makes, and valid; what no schema checks is parsed."""
+"""The ready files in docs/adopting equal the command's output, and are valid; files without a schema are parsed."""
 
 from __future__ import annotations
 

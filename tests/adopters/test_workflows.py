@@ -1,4 +1,6 @@
-"""The GitHub workflows agree with what they call. zizmor and the schema check are lanes of ``ci/develop.py lint``."""
+"""The GitHub workflows agree with the commands that they call. zizmor and the schema check are lanes of ``ci/develop.py
+lint``.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ def test_a_workflow_may_do_nothing_but_what_a_job_says(path: Path) -> None:
     for job in workflow["jobs"].values():
         assert job["permissions"] in ({"contents": "read"}, {"id-token": "write"})
         assert "timeout-minutes" in job or "uses" in job  # who calls a workflow has the timeouts of its jobs
-    if "workflow_call" not in workflow["on"]:  # the concurrency of one that is called is its caller's
+    if "workflow_call" not in workflow["on"]:  # a called workflow has its caller's concurrency
         assert "concurrency" in workflow
 
 

@@ -160,7 +160,7 @@ except KeyboardInterrupt:
     print("interrupted")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE, check=True)
-    child, said = done.stdout.splitlines()
+    child, sentence = done.stdout.splitlines()
 
-    assert said == "interrupted"
+    assert sentence == "interrupted"
     assert not Path(f"/proc/{child}/stat").exists()

@@ -1,4 +1,4 @@
-"""The public API: its names and signatures are those of ``public_names.txt``, and importing it costs next to nothing.
+"""The public API: its names and signatures are in ``public_names.txt``, and importing it is fast.
 
 After a change that is meant: ``python -m tests.api.test_public_names > tests/api/public_names.txt``, and an entry in
 CHANGELOG.md. A name that has gone, or an argument that a caller must now give, is for the next major version.
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-# What facts hold grows with each rule; the page names the fields that are promised.
+# Fields of facts grow with each rule; the page names the promised ones.
 FACTS = {"Expectations", "HostFacts", "WheelFacts"}
 MODULES = ("wheel_checks", "wheelproof", "wheelproof.doctor", "wheelproof.pins")
 SNAPSHOT = Path(__file__).with_name("public_names.txt")

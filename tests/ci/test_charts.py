@@ -1,4 +1,4 @@
-"""The charts of the documentation: what their modules draw, readable on a telephone, and with words for the same."""
+"""The charts of the documentation: the output of their modules, readable on a telephone, and with the same as text."""
 
 from __future__ import annotations
 

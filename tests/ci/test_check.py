@@ -1,4 +1,4 @@
-"""``ci/check.py``: what changed, against which base, and what runs for it."""
+"""``ci/check.py``: changes, the base, and the checks that run."""
 
 from __future__ import annotations
 

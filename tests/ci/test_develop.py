@@ -52,13 +52,13 @@ def test_a_strict_run_fails_when_a_lane_did_not_run() -> None:
 
 def test_what_lacks_a_program_is_named_before_anything_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    said = plan("test", list(HEAVY), strict=False)
+    text = plan("test", list(HEAVY), strict=False)
     assert (
-        "NOT RUN: slurm: slurmctld, slurmd, sbatch not installed (Debian and Ubuntu: apt-get install slurm-wlm)" in said
+        "NOT RUN: slurm: slurmctld, slurmd, sbatch not installed (Debian and Ubuntu: apt-get install slurm-wlm)" in text
     )
-    assert "NOT RUN: compiler: gcc, cc, git, ps not installed" in said
-    assert "minutes on two processors" in said
-    assert "online" not in said.partition("NOT RUN")[2]
+    assert "NOT RUN: compiler: gcc, cc, git, ps not installed" in text
+    assert "minutes on two processors" in text
+    assert "online" not in text.partition("NOT RUN")[2]
     for program in ("slurmctld", "slurmd", "sbatch"):
         (tmp_path / program).touch(mode=0o755)
     assert "slurm:" not in plan("test", list(HEAVY), strict=False)
@@ -110,7 +110,7 @@ def test_pip_runs_without_the_settings_of_the_user(monkeypatch: pytest.MonkeyPat
 SAYS = "print('Collecting a==1\\nCollecting b==2\\nDownloading b-2.whl (9 MB)\\nWARNING: no such index', flush=True)\n"
 
 
-def test_what_pip_installs_is_said_while_it_runs(
+def test_what_pip_installs_is_reported_while_it_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "EVERY", 0.01)

@@ -21,15 +21,15 @@ def test_an_engine_that_answers_is_used_and_none_is_started(tmp_path: Path, monk
     put(tmp_path, "docker", "echo 20.10.24")
     put(tmp_path, "dockerd", f"touch {tmp_path}/started")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    with docker_engine() as obstacle:
-        assert obstacle == ""
+    with docker_engine() as blocker:
+        assert blocker == ""
     assert not (tmp_path / "started").exists()
 
 
 def test_nothing_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with docker_engine() as obstacle:
-        assert obstacle == (
+    with docker_engine() as blocker:
+        assert blocker == (
             "docker, dockerd, containerd not installed (on Debian and Ubuntu: apt-get install docker.io)"
         )
 
@@ -40,8 +40,8 @@ def test_only_root_can_start_an_engine(tmp_path: Path, monkeypatch: pytest.Monke
         put(tmp_path, name, f"touch {tmp_path}/started")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(os, "getuid", lambda: 1000)
-    with docker_engine() as obstacle:
-        assert obstacle == "no Docker engine answers, and only root can start one"
+    with docker_engine() as blocker:
+        assert blocker == "no Docker engine answers, and only root can start one"
     assert not (tmp_path / "started").exists()
 
 
@@ -51,8 +51,8 @@ def test_an_engine_that_does_not_start_says_why(tmp_path: Path, monkeypatch: pyt
     put(tmp_path, "dockerd", "echo one >&2; echo failed to mount: operation not permitted >&2; exit 1")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(os, "getuid", lambda: 0)
-    with docker_engine() as obstacle:
-        assert obstacle == "dockerd does not start: one failed to mount: operation not permitted"
+    with docker_engine() as blocker:
+        assert blocker == "dockerd does not start: one failed to mount: operation not permitted"
 
 
 @pytest.mark.docker
@@ -63,8 +63,8 @@ def test_a_real_engine_is_started_and_stopped(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setenv("DOCKER_HOST", host)
         places = {"data-root": "data", "exec-root": "run", "pidfile": "docker.pid"}
         options = [f"--host={host}", *(f"--{option}={folder}/{name}" for option, name in places.items())]
-        with docker_engine(options) as obstacle:
-            assert obstacle == ""
+        with docker_engine(options) as blocker:
+            assert blocker == ""
             assert answers()
             ask = ["docker", "info", "--format", "{{.DockerRootDir}}"]
             assert subprocess.run(ask, capture_output=True, check=True).stdout.decode().strip() == f"{folder}/data"

@@ -1,4 +1,4 @@
-"""The hashes of what a library in a wheel exports: those of its symbol table, however the member is read."""
+"""The hashes of a library's exports in a wheel: equal to its symbol table, however the member is read."""
 
 from __future__ import annotations
 

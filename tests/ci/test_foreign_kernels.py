@@ -83,9 +83,9 @@ def test_the_summary_names_every_kernel_with_its_score(tmp_path: Path) -> None:
     broken.write_text("one\n")
     empty: dict[str, Any] = {"cases": [], "speeds": [], "compiled": [], "mutants": [], "probes": []}
     family = {"source": str(file), "kernels": [{"name": "copied"}]}
-    said = probe(f"kernels {broken}", "error", "broken.py cannot be imported: NameError")
+    found = probe(f"kernels {broken}", "error", "broken.py cannot be imported: NameError")
     documents = {
-        "run": empty | {"families": [family], "cases": [case("copied"), case("other")], "probes": [said]},
+        "run": empty | {"families": [family], "cases": [case("copied"), case("other")], "probes": [found]},
         "mutants": empty | {"families": [family], "mutants": [mutant("copied", "a"), mutant("copied", "b", "missed")]},
     }
     assert [" ".join(line.split()) for line in table(summary([file, broken], documents))] == [

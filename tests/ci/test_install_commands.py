@@ -1,4 +1,4 @@
-"""The install commands of real repositories: what is labelled by hand is found, and nothing else."""
+"""The install commands of real repositories: labelled ones are found, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The faults that are seeded in the kernels: each changes one line, and what does not compile is not a catch."""
+"""The faults that are seeded in the kernels: each changes one line, and a compile error is not a catch."""
 
 from __future__ import annotations
 

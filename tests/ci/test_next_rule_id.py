@@ -20,7 +20,7 @@ SCRIPT = Path(__file__).parents[2] / "ci/next_rule_id.py"
     [
         (["KRN101", "KRN102"], "KRN103"),
         (["KRN101", "KRN102", "KRN199", "KRN203"], "KRN103"),  # 199 is set apart, as the last of its group
-        (["KRN101", "KRN104"], "KRN105"),  # 102 and 103 may have been those of removed rules
+        (["KRN101", "KRN104"], "KRN105"),  # 102 and 103 may have been removed rules
         ([], "KRN101"),
     ],
 )

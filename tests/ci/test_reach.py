@@ -1,4 +1,4 @@
-"""``ci/reach.py``: which tests a change can reach, through what is imported by name and run by children too."""
+"""``ci/reach.py``: which tests a change can reach, through imports by name and children, too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from ci.reach import EXTRA, FOREIGN, PACKAGES, Graph
 
 ROOT = Path(__file__).parents[2]
-# What only people and other programs start.
+# Started only by people and other programs.
 ENTRIES = {"tools/wheelproof/__main__.py", "kernels_smoke/__main__.py"}
 NEAR = 3.0
 

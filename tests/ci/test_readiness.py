@@ -1,4 +1,4 @@
-"""The readiness table: what its oracle reads from the tools, what follows, and how an answer is compared."""
+"""The readiness table: its oracle's reading of tools, the conclusions, and the comparison of an answer."""
 
 from __future__ import annotations
 
@@ -129,19 +129,19 @@ def test_an_answer_is_compared_with_each_part_of_the_truth(changed: dict[str, An
 
 def test_a_pass_without_code_for_a_gpu_is_wrong() -> None:
     only_hopper = library(**{**CUDA_13, "sass": {"90": 1}})
-    said = answer(runs={"H100": "native", "B200": "none"})
+    given = answer(runs={"H100": "native", "B200": "none"})
 
-    assert comparison.judge(said, truth(only_hopper)).outcome == "wrong"
-    assert comparison.judge({**said, "exit": 1}, truth(only_hopper)).outcome == "right"
+    assert comparison.judge(given, truth(only_hopper)).outcome == "wrong"
+    assert comparison.judge({**given, "exit": 1}, truth(only_hopper)).outcome == "right"
 
 
 def test_a_silent_cpu_build_must_be_named() -> None:
     cpu, there = truth(library(needed=["libc.so.6"])), truth(library(**CUDA_13))
-    said = answer(accelerator="none", cuda=[], runs={})
+    given = answer(accelerator="none", cuda=[], runs={})
 
-    assert comparison.judge(said, cpu, there).outcome == "wrong"
-    assert comparison.judge({**said, "said": ["WHL203 fail: a CPU wheel"]}, cpu, there).outcome == "right"
-    assert comparison.judge(said, cpu, cpu).outcome == "right"
+    assert comparison.judge(given, cpu, there).outcome == "wrong"
+    assert comparison.judge({**given, "said": ["WHL203 fail: a CPU wheel"]}, cpu, there).outcome == "right"
+    assert comparison.judge(given, cpu, cpu).outcome == "right"
 
 
 def test_a_package_without_a_wheel_may_not_pass() -> None:
@@ -174,7 +174,7 @@ def test_a_wheel_older_than_the_newest_source_archive_is_not_what_an_installer_t
 def test_an_accelerator_that_was_decided_by_hand() -> None:
     compiles = {**truth(library()), "package": "taichi"}
 
-    found = [comparison.judge(answer(package="taichi", accelerator=said), compiles).why for said in ("cuda", "none")]
+    found = [comparison.judge(answer(package="taichi", accelerator=given), compiles).why for given in ("cuda", "none")]
 
     assert not any("accelerator" in why for why in found[0])
     assert any("accelerator: wheelproof says none" in why for why in found[1])

@@ -1,4 +1,4 @@
-"""The experiments with real imports: what the probe sees of a small package, and the verdict that follows."""
+"""The experiments with real imports: the probe of a small package, and the verdict."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ except OSError:
 
 
 def loaded(error: str = "", *, tried: tuple[str, ...] = (), mapped: tuple[str, ...] = (), **files: str) -> Loaded:
-    """What a probe answers: the import's error, the files that it opened, and the linker's error for each file."""
+    """The answer of a probe: the import's error, the files that it opened, and the linker's error for each file."""
     answer = {
         "first": [{"module": "torch", "error": ""}],
         "modules": [{"module": "ext", "error": error}],

@@ -48,7 +48,7 @@ def gpu_wheels(tmp_path: Path) -> tuple[str, str]:
     return str(a.write(tmp_path)), str(b.write(tmp_path))
 
 
-# What the command is for.
+# The purpose of the command.
 
 
 def test_sm_110_against_sm_75_and_a_library_without_gpu_code(wheelproof: Wheelproof, tmp_path: Path) -> None:
@@ -152,7 +152,9 @@ def test_a_wheel_that_one_folder_lacks(wheelproof: Wheelproof, tmp_path: Path) -
     assert failed(report_of(run)) == {"REL208"}
 
 
-def test_of_many_pairs_the_findings_are_told_and_the_tables_on_demand(wheelproof: Wheelproof, tmp_path: Path) -> None:
+def test_of_many_pairs_the_findings_are_reported_and_the_tables_on_demand(
+    wheelproof: Wheelproof, tmp_path: Path
+) -> None:
     for minor in range(8, 15):
         for machine in ("aarch64", "x86_64"):
             wheel_for(machine, python=f"cp3{minor}").write(tmp_path)

@@ -28,7 +28,7 @@ WHEELS = [cuda_wheel("cu126", CU126, "sm_80", "sm_90"), cuda_wheel("cu130", CU13
 def test_two_variants_are_compared_by_their_claims_and_their_code(wheelproof: Wheelproof) -> None:
     with RangeServer(simple_index(*WHEELS)) as server:
         on = ("diff", "demo==1.0", "--index-url", server.url("/simple"), "--variant", "cu126,cu130", *WHERE)
-        told = wheelproof(*on, "--depth", "gpu")
+        shown = wheelproof(*on, "--depth", "gpu")
         run = wheelproof(*on, "--depth", "gpu", "--format", "json")
 
     assert run.status == 0
@@ -41,8 +41,8 @@ def test_two_variants_are_compared_by_their_claims_and_their_code(wheelproof: Wh
     (code,) = pair["facts"]["differences"]["gpu_code"]
     assert (code["a"], code["b"]) == (["sm_80", "sm_90"], ["sm_90", "sm_100"])
     assert {result["outcome"] for result in pair["results"] if result["rule"].startswith("REL")} == {"skip"}
-    assert "variant properties" in told.out
-    assert "nvidia :: sm_arch" in told.out
+    assert "variant properties" in shown.out
+    assert "nvidia :: sm_arch" in shown.out
 
 
 def test_a_set_of_variants_is_paired_by_label(wheelproof: Wheelproof) -> None:

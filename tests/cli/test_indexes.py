@@ -1,4 +1,4 @@
-"""Several indexes as a user meets them: what is taken, what the others offer, and where an index may not lead."""
+"""Several indexes as a user meets them: chosen files, other offers, and refused links."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def facts(run: Run) -> dict[str, Any]:
 @pytest.mark.parametrize("command", ["verify", "stack"])
 def test_a_higher_version_on_the_extra_index_is_taken_and_named(wheelproof: Wheelproof, command: str) -> None:
     with two_indexes([demo("1.0")], [demo("99.0")]) as (first, extra):
-        asked = (command, "demo", *TARGET, "--index-url", first, "--extra-index-url", extra)
-        text, in_json = wheelproof(*asked, "-v"), wheelproof(*asked, "--format", "json")
-        strict = wheelproof(*asked, "--fail-on", "warning")
+        requested = (command, "demo", *TARGET, "--index-url", first, "--extra-index-url", extra)
+        text, in_json = wheelproof(*requested, "-v"), wheelproof(*requested, "--format", "json")
+        strict = wheelproof(*requested, "--fail-on", "warning")
     message = f"demo: selected from {extra}, which has a higher version than {first}, although {first} comes first"
     assert (text.status, in_json.status, strict.status) == (0, 0, 1)
     assert results(in_json)["WHL403"] == ("warning", message)
@@ -80,7 +80,7 @@ def test_with_uvs_strategy_it_is_passed_over_and_a_note(
 
 
 @pytest.mark.parametrize(
-    ("first", "extra", "asked"),
+    ("first", "extra", "requested"),
     [
         ([demo("2.11.0")], [demo("2.11.0+cu130")], "demo"),
         ([demo("2.0")], [demo("1.0")], "demo"),
@@ -98,17 +98,19 @@ def test_with_uvs_strategy_it_is_passed_over_and_a_note(
 )
 @pytest.mark.parametrize("command", ["verify", "stack"])
 def test_what_only_looks_like_confusion(
-    wheelproof: Wheelproof, command: str, first: list[WheelBuilder], extra: list[WheelBuilder], asked: str
+    wheelproof: Wheelproof, command: str, first: list[WheelBuilder], extra: list[WheelBuilder], requested: str
 ) -> None:
     with two_indexes(first, extra) as (one, other):
-        run = wheelproof(command, asked, *TARGET, "--index-url", one, "--extra-index-url", other, "--format", "json")
+        run = wheelproof(
+            command, requested, *TARGET, "--index-url", one, "--extra-index-url", other, "--format", "json"
+        )
     assert (run.status, "WHL403" in results(run)) == (0, False)
 
 
 def test_a_stack_names_what_comes_from_where(wheelproof: Wheelproof) -> None:
     with two_indexes([demo("1.0", "base")], [WheelBuilder("base", "1.0")]) as (first, extra):
-        asked = ("stack", "demo", *TARGET, "--index-url", first, "--extra-index-url", extra)
-        text, in_json = wheelproof(*asked), wheelproof(*asked, "--format", "json")
+        requested = ("stack", "demo", *TARGET, "--index-url", first, "--extra-index-url", extra)
+        text, in_json = wheelproof(*requested), wheelproof(*requested, "--format", "json")
     assert text.status == 0
     assert f"taken from {first} (1) and {extra} (1)" in text.out
     (stack,) = (s["facts"] for s in json.loads(in_json.out)["subjects"] if s["kind"] == "stack")
@@ -124,8 +126,8 @@ def test_an_exact_pin_of_another_package_names_a_version_too(wheelproof: Wheelpr
 @pytest.mark.parametrize("command", ["verify", "stack"])
 def test_two_files_of_one_name_are_an_error_with_both(wheelproof: Wheelproof, command: str) -> None:
     with two_indexes([demo("1.0")], [demo("1.0", content="evil")]) as (first, extra):
-        asked = (command, "demo", *TARGET, "--index-url", first, "--extra-index-url", extra)
-        run, text = wheelproof(*asked, "--format", "json"), wheelproof(*asked)
+        requested = (command, "demo", *TARGET, "--index-url", first, "--extra-index-url", extra)
+        run, text = wheelproof(*requested, "--format", "json"), wheelproof(*requested)
     assert run.status == 1
     severity, message = results(run)["WHL303"]
     assert (severity, "lists a different file under this name" in message) == ("error", True)

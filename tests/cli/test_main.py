@@ -211,7 +211,7 @@ def test_help_of_a_command_imports_no_heavy_library() -> None:
     assert not {"rich", "urllib3", "torch", "triton", "tomlkit", "ssl", "logging"} & set(child.stderr.split())
 
 
-def test_a_reader_that_leaves_early_is_told_nothing() -> None:
+def test_nothing_is_reported_to_a_reader_that_leaves_early() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "wheelproof", "--help"]

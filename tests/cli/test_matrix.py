@@ -1,4 +1,4 @@
-"""``wheelproof matrix``: the list, what GitHub gets, and what is refused."""
+"""``wheelproof matrix``: the list, the output for GitHub, and refusals."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_wrong_usage(wheelproof: Wheelproof, matrix: Path, arguments: list[str],
     assert says.format(matrix) in answer.err
 
 
-def test_a_folder_without_a_matrix_is_told_what_to_do(wheelproof: Wheelproof) -> None:
+def test_a_folder_without_a_matrix_gets_a_hint(wheelproof: Wheelproof) -> None:
     answer = wheelproof("matrix", "list")
 
     assert answer.status == 2

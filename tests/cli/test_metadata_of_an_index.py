@@ -57,7 +57,7 @@ def test_the_wheels_own_metadata_with_its_hash(wheelproof: Wheelproof, page: Any
 
 
 def own_metadata() -> bytes:
-    """What the builder writes into the wheel."""
+    """The METADATA that the builder writes into the wheel."""
     return zipfile.ZipFile(io.BytesIO(WHEEL.build())).read("demo-1.0.dist-info/METADATA")
 
 

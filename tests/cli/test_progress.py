@@ -122,7 +122,7 @@ def test_a_steady_pace_gives_the_time_that_is_left(clock: Clock) -> None:
     [
         ([1, 2, 3, 4], 4),  # too few
         ([0.1, 0.2, 0.3, 0.4, 0.5], 0.5),  # too soon
-        ([0.1, 0.2, 0.3, 0.4, 6, 12], 12),  # what was cached ended at once
+        ([0.1, 0.2, 0.3, 0.4, 6, 12], 12),  # cached units end at once
         ([2, 4, 6, 8, 10, 12], 40),  # a stall
     ],
 )

@@ -44,7 +44,7 @@ def library(tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def beside(wheelproof: Wheelproof) -> Path:
+def attested(wheelproof: Wheelproof) -> Path:
     """The wheel in the test's folder, and the attestation by it."""
     WHEEL.write(Path.cwd())
     return Path(f"{NAME}.provenance")
@@ -56,12 +56,12 @@ def verify(wheelproof: Wheelproof, document: bytes | Resource, *arguments: str, 
     with RangeServer(pages) as server:
         index = ("--index-url", server.url("/simple"))
         run = wheelproof("verify", "demo", "--python", "3.12", "--provenance", *index, *arguments)
-        asked = [request for request in server.requests if request.path == PLACE]
-        assert bool(asked) == (named and "--offline" not in arguments)
+        requests = [request for request in server.requests if request.path == PLACE]
+        assert bool(requests) == (named and "--offline" not in arguments)
         return run
 
 
-def test_without_the_extra_it_says_what_is_missing(wheelproof: Wheelproof, beside: Path) -> None:
+def test_without_the_extra_it_says_what_is_missing(wheelproof: Wheelproof, attested: Path) -> None:
     for command in (("verify", NAME, "--provenance"), release_of(".")):
         run = wheelproof(*command)
         assert (run.status, run.out) == (3, "")
@@ -78,9 +78,9 @@ class TestOnAnIndex:
 
     def test_the_report_names_publisher_repository_and_workflow(self, wheelproof: Wheelproof) -> None:
         report = json.loads(verify(wheelproof, provenance(HOLDS), "--format", "json").out)
-        (told,) = report["subjects"][0]["facts"]["provenance"]
-        assert (told["publisher"], told["source"], told["workflow"]) == ("GitHub", "octo/demo", "release.yml")
-        assert told["holds"] is True
+        (shown,) = report["subjects"][0]["facts"]["provenance"]
+        assert (shown["publisher"], shown["source"], shown["workflow"]) == ("GitHub", "octo/demo", "release.yml")
+        assert shown["holds"] is True
 
     @pytest.mark.parametrize(
         ("document", "says"),
@@ -145,14 +145,14 @@ class TestOnAnIndex:
 
 @pytest.mark.usefixtures("library")
 class TestOnDisk:
-    def test_what_lies_by_a_file_is_read(self, wheelproof: Wheelproof, beside: Path) -> None:
-        beside.write_bytes(provenance(HOLDS))
+    def test_what_lies_by_a_file_is_read(self, wheelproof: Wheelproof, attested: Path) -> None:
+        attested.write_bytes(provenance(HOLDS))
         run = wheelproof("verify", NAME, "--provenance")
         assert run.status == 0, run.out
         assert "attested by GitHub octo/demo, release.yml" in run.out
 
-    def test_a_changed_byte_fails(self, wheelproof: Wheelproof, beside: Path) -> None:
-        beside.write_bytes(provenance(HOLDS))
+    def test_a_changed_byte_fails(self, wheelproof: Wheelproof, attested: Path) -> None:
+        attested.write_bytes(provenance(HOLDS))
         data = bytearray(Path(NAME).read_bytes())
         data[10] ^= 1  # the time of the first member, which no checksum covers
         Path(NAME).write_bytes(data)
@@ -171,20 +171,20 @@ def release_of(target: str, *arguments: str) -> tuple[str, ...]:
 
 @pytest.mark.usefixtures("library")
 class TestRelease:
-    def test_every_file_attested_ships(self, wheelproof: Wheelproof, beside: Path) -> None:
-        beside.write_bytes(provenance(HOLDS))
+    def test_every_file_attested_ships(self, wheelproof: Wheelproof, attested: Path) -> None:
+        attested.write_bytes(provenance(HOLDS))
         run = wheelproof(*release_of("."))
         assert run.status == 0, run.out
         assert run.out.startswith("may be uploaded\nSHIP  demo 1.0")
 
-    def test_one_without_stops(self, wheelproof: Wheelproof, beside: Path) -> None:
-        beside.write_bytes(provenance(HOLDS))
+    def test_one_without_stops(self, wheelproof: Wheelproof, attested: Path) -> None:
+        attested.write_bytes(provenance(HOLDS))
         archive = SourceBuilder("demo", "1.0")
         Path(archive.file_name).write_bytes(archive.build())
         run = wheelproof(*release_of("."))
         assert run.status == 1
         assert "the file has no attestation" in run.out.splitlines()[0]
 
-    def test_without_the_option_nobody_asks(self, wheelproof: Wheelproof, beside: Path) -> None:
+    def test_without_the_option_nothing_is_queried(self, wheelproof: Wheelproof, attested: Path) -> None:
         arguments = [word for word in release_of(".") if word != "--require-attestations"]
         assert wheelproof(*arguments).status == 0

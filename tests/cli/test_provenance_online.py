@@ -1,8 +1,8 @@
-"""Attested files and their real attestations: they hold, and with one byte changed they do not.
+"""Attested files and their real attestations: they are valid, and with one byte changed they are not.
 
-The index that is reachable may show no provenance, so the files are those of pypi-attestations' own tests, in its
-source archive, after an index on loopback. The package itself, with some thirty others, is installed into a folder of
-the test; it verifies with the trust root that it brings.
+The index that is reachable may show no provenance, so the files are from pypi-attestations' own tests, in its source
+archive, served by an index on loopback. The package itself, with some thirty others, is installed into a folder of the
+test; it verifies with its own trust root.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Index = dict[str, bytes | Resource]
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with pypi-attestations and what it requires."""
+    """A folder with pypi-attestations and its requirements."""
     folder = tmp_path_factory.mktemp("library")
     command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--target", str(folder), LIBRARY]
     subprocess.run(command, check=True, timeout=300)
@@ -95,8 +95,8 @@ def changed(data: bytes, offset: int) -> bytes:
 
 def of_index(library: Path, home: Path, index: Index, *more: str) -> subprocess.CompletedProcess[str]:
     with RangeServer(index) as server:
-        asked = (f"{PROJECT}==0.0.1.dev137", "--python", "3.12", "--index-url", server.url("/simple"))
-        return run(library, home, "verify", *asked, "--provenance", *more)
+        arguments = (f"{PROJECT}==0.0.1.dev137", "--python", "3.12", "--index-url", server.url("/simple"))
+        return run(library, home, "verify", *arguments, "--provenance", *more)
 
 
 @pytest.mark.parametrize("index", [html_index, json_index])
@@ -168,10 +168,10 @@ def test_a_source_archive_names_its_workflow(library: Path, assets: dict[str, by
     )
     command = ("release", SDIST, "--expect", "release.toml", "--require-attestations", "--format", "json")
     found = run(library, tmp_path, *command)
-    (told,) = json.loads(found.stdout)["subjects"][1]["facts"]["provenance"]
-    assert (told["publisher"], told["source"], told["workflow"]) == (
+    (shown,) = json.loads(found.stdout)["subjects"][1]["facts"]["provenance"]
+    assert (shown["publisher"], shown["source"], shown["workflow"]) == (
         "GitHub",
         "trailofbits/pypi-attestations",
         "release.yml",
     )
-    assert told["holds"] is True
+    assert shown["holds"] is True

@@ -260,7 +260,7 @@ def test_every_format(wheelproof: Wheelproof, dist: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "expect", "status", "said"),
+    ("arguments", "expect", "status", "message"),
     [
         (("torch==2.11.0",), "project = 1", 2, "project (line 1) is 1; expected a string"),
         (("torch==2.11.0",), EXPECT + "colour = 1", 2, "platform[1].colour (line 14) is not a known key"),
@@ -274,11 +274,13 @@ def test_every_format(wheelproof: Wheelproof, dist: Path) -> None:
         ),
     ],
 )
-def test_wrong_usage(wheelproof: Wheelproof, arguments: tuple[str, ...], expect: str, status: int, said: str) -> None:
+def test_wrong_usage(
+    wheelproof: Wheelproof, arguments: tuple[str, ...], expect: str, status: int, message: str
+) -> None:
     run = release(wheelproof, *arguments, expect=expect)
 
     assert (run.status, run.out) == (status, "")
-    assert said in run.err
+    assert message in run.err
 
 
 def test_a_folder_with_nothing_of_the_project(wheelproof: Wheelproof, tmp_path: Path) -> None:
@@ -291,7 +293,7 @@ def test_a_folder_with_nothing_of_the_project(wheelproof: Wheelproof, tmp_path: 
 
 
 def test_the_members_of_many_wheels_are_not_kept(wheelproof: Wheelproof, tmp_path: Path) -> None:
-    """Twenty wheels of two thousand members: what is kept of each is far less than its members."""
+    """Twenty wheels of two thousand members: the kept data of each is far smaller than its members."""
     pythons = [f"3.{minor}" for minor in range(10, 20)]
     expect = EXPECT.replace('["3.12", "3.13"]', json.dumps(pythons))
     folder = tmp_path / "many"
@@ -479,13 +481,13 @@ def test_an_extra_that_cannot_be_installed_is_a_warning(
 def test_the_platforms_that_are_named_are_judged_alone(tmp_path: Path, wheelproof: Wheelproof) -> None:
     folder = demo(tmp_path / "dist", "dep; sys_platform == 'linux'")
     (folder / "demo-1.0-cp312-cp312-macosx_11_0_arm64.whl").write_bytes(b"no wheel")
-    asked = (folder, "--no-index", "--platform")
-    windows = release(wheelproof, *asked, "win_amd64", expect=DEMO)
+    arguments = (folder, "--no-index", "--platform")
+    windows = release(wheelproof, *arguments, "win_amd64", expect=DEMO)
     assert windows.status == 0, windows.out
     assert "2 of 2 cells filled by 2 files" in windows.out
-    assert release(wheelproof, *asked, "macosx_14_0_arm64", expect=DEMO).status == 1
-    assert release(wheelproof, *asked, "x86_64", expect=DEMO).status == 3  # dep is not resolved
-    none = release(wheelproof, *asked, "win_arm64", expect=DEMO)
+    assert release(wheelproof, *arguments, "macosx_14_0_arm64", expect=DEMO).status == 1
+    assert release(wheelproof, *arguments, "x86_64", expect=DEMO).status == 3  # dep is not resolved
+    none = release(wheelproof, *arguments, "win_arm64", expect=DEMO)
     assert none.status == 2
     assert "the expectation has no platform for --platform" in none.err
 

@@ -1,4 +1,4 @@
-"""``wheelproof release`` on folders that hold one file the public index refuses: STOP, and the sentence."""
+"""``wheelproof release`` on folders with one file that the public index refuses: STOP, and the sentence."""
 
 from __future__ import annotations
 

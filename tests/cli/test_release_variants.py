@@ -33,7 +33,7 @@ variant = "cu126"
 
 
 def release(wheelproof: Wheelproof, folder: Path, target: str, machines: str, *arguments: str) -> Run:
-    """The release held against the six columns and these machines; METADATA differs among variants."""
+    """The release judged by the six columns and these machines; METADATA differs among variants."""
     path = folder / "demo.toml"
     path.write_text(expectation_text(COLUMNS, machines, same_metadata="none", resolve=False))
     return wheelproof("release", target, "--expect", str(path), "--select", "REL", *arguments)
@@ -82,12 +82,12 @@ def test_on_an_index_the_metadata_of_the_index_decides(tmp_path: Path, wheelproo
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "shown"),
     [(b"<html>404</html>", "is not valid JSON"), (None, "does not list demo-1.0-variants.json")],
     ids=["broken", "missing"],
 )
 def test_metadata_of_the_index_that_cannot_be_read_is_no_promise_kept(
-    tmp_path: Path, wheelproof: Wheelproof, document: bytes | None, told: str
+    tmp_path: Path, wheelproof: Wheelproof, document: bytes | None, shown: str
 ) -> None:
     """The wheels describe themselves well; no installer reads them before it has chosen."""
     folder = make_release(tmp_path)
@@ -103,7 +103,7 @@ def test_metadata_of_the_index_that_cannot_be_read_is_no_promise_kept(
 
     assert promised.status == 3
     (undecided, *_) = [r for r in json.loads(promised.out)["subjects"][0]["results"] if r["outcome"] == "error"]
-    assert (undecided["rule"], told in undecided["message"]) == ("REL112", True)
+    assert (undecided["rule"], shown in undecided["message"]) == ("REL112", True)
     assert judged.status == 1
     (document_of,) = [each for each in json.loads(judged.out)["subjects"] if each["kind"] == "variants-file"]
     assert [result["rule"] for result in document_of["results"]] == ["WHL811"]
@@ -122,7 +122,7 @@ def test_a_broken_document_in_a_folder_is_no_promise_kept(tmp_path: Path, wheelp
 
 
 def test_what_is_expected_cannot_be_judged_without_metadata(tmp_path: Path, wheelproof: Wheelproof) -> None:
-    """The one that must get cu126 fails; that the other cannot be judged does not hide it."""
+    """The machine that must get cu126 fails, although the other one cannot be judged."""
     folder = make_release(tmp_path)
     (folder / "demo-1.0-variants.json").write_text("{")
 

@@ -110,13 +110,15 @@ def test_json_holds_everything(wheelproof: Wheelproof) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "hint"),
+    ("requested", "hint"),
     [("TST202", "did you mean TST201?"), ("nonsense", "`wheelproof rules` lists them"), ("", "lists")],
 )
-def test_an_unknown_id_is_wrong_usage_and_the_nearest_is_named(wheelproof: Wheelproof, asked: str, hint: str) -> None:
-    run = wheelproof("rules", asked)
+def test_an_unknown_id_is_wrong_usage_and_the_nearest_is_named(
+    wheelproof: Wheelproof, requested: str, hint: str
+) -> None:
+    run = wheelproof("rules", requested)
     assert (run.status, run.out) == (2, "")
-    assert f"unknown rule id or prefix {asked!r}" in run.err
+    assert f"unknown rule id or prefix {requested!r}" in run.err
     assert hint in run.err
 
 

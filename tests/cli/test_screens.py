@@ -105,7 +105,7 @@ def matrix(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """A command, its exit code, how its first line begins, and what else is on the first screen.
+    """A command, its exit code, the start of its first line, and other text on the first screen.
 
     ``copied`` is a command that is there whole, alone on its line.
     """

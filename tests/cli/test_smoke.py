@@ -246,7 +246,7 @@ PASSED_ON = "output.write_text(json.dumps({**%r, 'message': ' '.join(options)}))
 def test_only_the_user_says_which_files_of_kernels_are_run(
     smoke: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is named is executed: the configuration of a tree cannot name it, and that of the user not relatively."""
+    """Named files are executed: the configuration of a tree cannot name them, and the user's not relatively."""
     tree, own = tmp_path / "project/wheelproof.toml", tmp_path / "own.toml"
     tree.write_text('[smoke]\nkernels = ["/tree.py"]\nplugins = true\n')
     refused = smoke(PASSED_ON)
@@ -421,7 +421,7 @@ def test_what_the_level_leaves_out_is_in_the_report(smoke: Any) -> None:
         "omitted at level quick, run by --level deep: 1 case of 1 kernel",
     ]
     for format in set(formats_for_people()) - {"github"}:  # noqa: A001  # its annotations are findings alone
-        assert [said for said in sentences if said not in smoke(script, "--format", format).out] == []
+        assert [sentence for sentence in sentences if sentence not in smoke(script, "--format", format).out] == []
     installation = json.loads(smoke(script, "--format", "json").out)["subjects"][0]
     assert installation["facts"]["left_out"][1] == {"kernel": "scaled_mm", "level": "full", "cases": ["one", "two"]}
 
@@ -466,7 +466,7 @@ def test_a_verdict_that_no_record_explains_is_undecided(smoke: Any) -> None:
     assert first_line(run) == "UNDECIDED  NVIDIA H200, torch 2.11.0+cu130, triton 3.6.0: nothing was checked"
 
 
-def test_a_kernel_that_nobody_knows_is_wrong_usage(smoke: Any) -> None:
+def test_a_kernel_that_is_unknown_is_wrong_usage(smoke: Any) -> None:
     run = smoke("sys.stderr.write('usage: x\\npython -m kernels_smoke: error: no kernel is called q\\n'); sys.exit(2)")
 
     assert run.status == 2
@@ -489,7 +489,7 @@ def test_a_kernel_that_nobody_knows_is_wrong_usage(smoke: Any) -> None:
         (["--select", "KRN9"], "no rule starts with 'KRN9'"),
     ],
 )
-def test_wrong_usage_is_told_before_anything_runs(smoke: Any, options: list[str], message: str) -> None:
+def test_wrong_usage_is_reported_before_anything_runs(smoke: Any, options: list[str], message: str) -> None:
     run = smoke("pathlib.Path('ran').touch()", *options)
 
     assert run.status == 2

@@ -133,7 +133,7 @@ def test_each_depth_reads_what_its_name_says(wheelproof: Wheelproof, depth: str,
         run = stack(server, wheelproof, *arguments)
     subjects = report_of(run)["subjects"]
     (torch,) = (subject for subject in subjects if subject["id"].startswith("torch-2.11.0"))
-    # At depth links, what was asked for is read, and of the rest what links to it: see docs/stack.md.
+    # At depth links, requested wheels are read, and others that link to them: see docs/stack.md.
     name = "vllm-" if depth == "links" else "torch-2.11.0"
     (read,) = (subject for subject in subjects if subject["id"].startswith(name))
     skipped = {result["rule"] for result in read["results"] if result["outcome"] == "skip"}
@@ -221,7 +221,7 @@ X86_ONLY = "cp312-cp312-manylinux_2_28_x86_64"
         ("base<2", "STK105", "no versions satisfy all requirements: "),
     ],
 )
-def test_a_missing_file_is_told_from_versions_that_do_not_fit(
+def test_a_missing_file_is_distinguished_from_versions_that_do_not_fit(
     wheelproof: Wheelproof, second: str, rule: str, message: str
 ) -> None:
     wheels = [
@@ -255,7 +255,7 @@ def test_the_form_of_the_metadata_of_others_is_advice(wheelproof: Wheelproof) ->
     assert "WHL106" in failures(report_of(run), "WHL")
 
 
-def test_a_yanked_file_is_told(wheelproof: Wheelproof) -> None:
+def test_a_yanked_file_is_reported(wheelproof: Wheelproof) -> None:
     wheel = WheelBuilder("demo")
     with RangeServer(simple_index(wheel, attributes={wheel.file_name: 'data-yanked="broken"'})) as server:
         run = stack(server, wheelproof, "demo==1.0", "--platform", "aarch64", "--format", "json")

@@ -150,9 +150,9 @@ def test_a_lock_without_addresses_is_read_from_the_index(wheelproof: Wheelproof,
     )
     with RangeServer(dict(FILES)) as server:
         run = stack(wheelproof, server, tmp_path, lock, "--platform", "aarch64", name="poetry.lock")
-        asked = len(server.requests)
+        count = len(server.requests)
         again = stack(wheelproof, server, tmp_path, lock, "--platform", "aarch64", name="poetry.lock")
-        assert len(server.requests) == asked  # what the index lists of it is kept
+        assert len(server.requests) == count  # its index entries are kept
     assert (run.status, again.status, packages_of(run)["base"]["verdict"]) == (0, 0, "pass")
 
 

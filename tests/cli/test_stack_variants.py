@@ -32,8 +32,8 @@ def test_each_machine_has_its_own_stack_with_its_variant(tmp_path: Path, wheelpr
         "app on cp312 x86_64, H100 (driver 580, x86_64)": ["", "13.0"],
         "app on cp312 x86_64, T4 (driver 580, x86_64)": ["", ""],
     }
-    told = {s["id"]: s["facts"]["variant"] for s in subjects if s["kind"] == "machine"}
-    assert told == {
+    shown = {s["id"]: s["facts"]["variant"] for s in subjects if s["kind"] == "machine"}
+    assert shown == {
         "demo==1.0 on GB200 (driver 580, aarch64)": "cu130_arm",
         "demo==1.0 on H100 (driver 580, x86_64)": "cu130",
         "demo==1.0 on T4 (driver 580, x86_64)": "cpu",

@@ -1,4 +1,4 @@
-"""What only a tree names is not contacted: every way of naming an address, in every command that could follow it."""
+"""Addresses that only a tree names are not contacted, in any form, by any command."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ THEIRS["/links.html"] = Resource(f'<a href="files/{WHEEL}">{WHEEL}</a>'.encode()
 PROJECT = '[project]\nname = "mine"\nversion = "1"\ndependencies = ["base", "demo"]\n'
 INDEX = '[[tool.uv.index]]\nname = "theirs"\nurl = "{url}/simple"\n'
 
-# What is in a requirements file: {url} is the server that the tree names, {host} the same without its scheme.
+# Lines of a requirements file: {url} is the server that the tree names, {host} the same without its scheme.
 LINES = {
     "index-url": "--index-url {url}/simple\ndemo\n",
     "index-url=": "--index-url={url}/simple\ndemo\n",
@@ -55,7 +55,7 @@ LINES = {
     "below": "-r more/deep.txt\n",
     "of a project": "-e ./lib\n",
 }
-# What is in the pyproject.toml that is requested.
+# Contents of the pyproject.toml that is requested.
 PROJECTS = {
     "source index": PROJECT + '[tool.uv.sources]\ndemo = {{ index = "theirs" }}\n' + INDEX + "explicit = true\n",
     "source list": PROJECT
@@ -68,7 +68,7 @@ PROJECTS = {
     "index": PROJECT + INDEX,
     "default index": PROJECT + INDEX + "default = true\n",
 }
-# What is in a uv.toml of the current folder or above it.
+# Contents of a uv.toml of the current folder or above it.
 SETTINGS = {
     "index-url": 'index-url = "{url}/simple"\n',
     "extra-index-url": 'extra-index-url = ["{url}/simple"]\n',
@@ -268,7 +268,7 @@ def test_a_url_of_the_command_line_is_the_users(servers: Servers, wheelproof: Wh
     assert wheelproof(*STACK, f"demo @ {url}").status == 0
 
 
-# Other commands, and what is executed
+# Other commands, and executed programs
 
 
 @pytest.mark.parametrize("url", ["{url}/files/" + WHEEL, "git+{url}/demo.git", "file://{folder}/" + WHEEL])
@@ -289,7 +289,7 @@ EVIL = "from pathlib import Path\nPath({marker!r}).touch()\n"
 
 @pytest.fixture
 def marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A world whose project holds what a stranger would like to see executed; the file that it would leave."""
+    """A world whose project has code that must not be executed; the file that it would leave."""
     world = World.create(tmp_path / "world")
     for name, value in world.variables.items():
         monkeypatch.setenv(name, value)

@@ -107,7 +107,7 @@ def test_all_files_judges_every_wheel_of_the_matching_releases(wheelproof: Wheel
     assert "CPU" in table
 
 
-def test_a_yanked_file_is_taken_for_an_exact_pin_and_told(wheelproof: Wheelproof) -> None:
+def test_a_yanked_file_is_taken_for_an_exact_pin_and_reported(wheelproof: Wheelproof) -> None:
     wheel = WheelBuilder()
     files = simple_index(wheel, attributes={wheel.file_name: 'data-yanked="broken"'})
     with RangeServer(files) as server:
@@ -129,7 +129,7 @@ def test_a_folder_of_wheels(wheelproof: Wheelproof, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"just text\n", "looks like text"),
         (b"", "empty"),
@@ -140,7 +140,7 @@ def test_a_folder_of_wheels(wheelproof: Wheelproof, tmp_path: Path) -> None:
     ids=["text", "empty", "html", "lfs", "truncated"],
 )
 def test_a_file_that_is_no_wheel_is_a_finding_in_one_sentence(
-    wheelproof: Wheelproof, tmp_path: Path, content: bytes, said: str
+    wheelproof: Wheelproof, tmp_path: Path, content: bytes, message: str
 ) -> None:
     path = tmp_path / "demo-1.0-py3-none-any.whl"
     path.write_bytes(content)
@@ -149,7 +149,7 @@ def test_a_file_that_is_no_wheel_is_a_finding_in_one_sentence(
     (subject,) = report_of(run)["subjects"]
     (finding,) = [result for result in subject["results"] if result["outcome"] == "fail"]
     assert finding["rule"] == "WHL001"
-    assert said in finding["message"]
+    assert message in finding["message"]
     assert "Traceback" not in run.out + run.err
 
 
@@ -212,7 +212,7 @@ def test_an_index_that_answers_500(wheelproof: Wheelproof) -> None:
     assert "Traceback" not in run.out + run.err
 
 
-def test_a_server_without_ranges_is_told_and_downloads_only_when_allowed(wheelproof: Wheelproof) -> None:
+def test_a_server_without_ranges_is_reported_and_downloads_only_when_allowed(wheelproof: Wheelproof) -> None:
     wheel = WheelBuilder().add("demo/large.bin", random.Random(0).randbytes(200_000))
     files = simple_index(wheel) | {f"/files/{wheel.file_name}": Resource(wheel.build(), behave=[no_ranges()])}
     with RangeServer(files) as server:
@@ -255,9 +255,9 @@ def test_offline_answers_from_the_cache_and_says_so_when_it_cannot(wheelproof: W
     with RangeServer(simple_index(WheelBuilder())) as server:
         cold = verify_on(server, wheelproof, "demo", "--platform", "x86_64", "--offline")
         assert verify_on(server, wheelproof, "demo", "--platform", "x86_64").status == 0
-        asked = len(server.requests)
+        count = len(server.requests)
         warm = verify_on(server, wheelproof, "demo", "--platform", "x86_64", "--offline")
-        assert len(server.requests) == asked
+        assert len(server.requests) == count
     assert cold.status == 3
     assert "--offline" in cold.out
     assert warm.status == 0

@@ -45,7 +45,7 @@ def test_depth_gpu_lists_the_code_without_a_gpu(wheelproof: Wheelproof, wheel: s
     assert "--driver 580" in messages["WHL605"]
 
 
-def test_a_gpu_that_nobody_knows_is_wrong_usage(wheelproof: Wheelproof, wheel: str) -> None:
+def test_a_gpu_that_is_unknown_is_wrong_usage(wheelproof: Wheelproof, wheel: str) -> None:
     run = wheelproof("verify", wheel, "--gpu", "GB2000")
 
     assert run.status == 2

@@ -1,4 +1,4 @@
-"""GPU code of real wheels on the index, small ones whole and torch by what it declares."""
+"""GPU code of real wheels on the index, small ones in full, and torch as declared."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_torch_2_10_for_aarch64_is_cpu_only(wheelproof: Wheelproof) -> None:
 
 
 def pip_download(folder: Path, *arguments: str) -> Path:
-    """The wheel that pip fetches into ``folder``, whatever its platform."""
+    """The wheel that pip fetches into ``folder``, for any platform."""
     command = ["python", "-m", "pip", "download", "--no-deps", "--quiet", "--dest", str(folder), *arguments]
     subprocess.run(command, check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")

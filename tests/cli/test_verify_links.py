@@ -1,4 +1,4 @@
-"""``wheelproof verify --depth links`` as a user runs it: a torch-like wheel, NVIDIA's wheels, and one that is gone."""
+"""``wheelproof verify --depth links`` as a user runs it: a torch-like wheel, NVIDIA's wheels, and a missing one."""
 
 from __future__ import annotations
 
@@ -166,10 +166,10 @@ def test_what_two_wheels_share_is_read_once(wheelproof: Wheelproof) -> None:
     with RangeServer(index(*wheels)) as server:
         arguments = ("--python", "3.12", "--python", "3.13", "--platform", "aarch64", "--depth", "links", "--no-cache")
         run = wheelproof("verify", "torch==2.11.0", "--index-url", server.url("/simple"), *arguments)
-        asked = Counter((request.path, request.range) for request in server.requests)
+        counts = Counter((request.path, request.range) for request in server.requests)
 
     assert run.status == 0, run.out
-    of_nvidia = {key: number for key, number in asked.items() if "nvidia" in key[0] and key[1] != "bytes=-65536"}
+    of_nvidia = {key: number for key, number in counts.items() if "nvidia" in key[0] and key[1] != "bytes=-65536"}
     assert of_nvidia
     assert set(of_nvidia.values()) == {1}
 

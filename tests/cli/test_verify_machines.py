@@ -31,7 +31,7 @@ def verify(server: RangeServer, wheelproof: Wheelproof, *arguments: str) -> Run:
 
 
 def machines_of(run: Run) -> dict[str, dict[str, Any]]:
-    """The subjects that are machines, by what was described."""
+    """The subjects that are machines, by description."""
     found = [subject for subject in json.loads(run.out)["subjects"] if subject["kind"] == "machine"]
     return {subject["id"].removeprefix("demo==1.0 on "): subject for subject in found}
 
@@ -41,8 +41,8 @@ def test_each_machine_gets_its_variant_and_pip_takes_the_plain_wheel(
 ) -> None:
     run = verify(server, wheelproof, "--gpu", "GH200,GB200,H100,T4", "--driver", "535,580", "--format", "json")
 
-    told = {name: subject["facts"]["variant"] for name, subject in machines_of(run).items()}
-    assert told == {
+    shown = {name: subject["facts"]["variant"] for name, subject in machines_of(run).items()}
+    assert shown == {
         "GH200 (driver 535, aarch64)": "null",
         "GH200 (driver 580, aarch64)": "cu130_arm",
         "GB200 (driver 535, aarch64)": "null",
@@ -61,7 +61,7 @@ def test_each_machine_gets_its_variant_and_pip_takes_the_plain_wheel(
     assert len(metadata) == 1
 
 
-def test_a_machine_that_falls_through_is_told_with_the_fix(server: RangeServer, wheelproof: Wheelproof) -> None:
+def test_a_machine_that_falls_through_is_reported_with_the_fix(server: RangeServer, wheelproof: Wheelproof) -> None:
     run = verify(server, wheelproof, "--gpu", "GB200", "--driver", "535", "--select", "WHL85", "--fail-on", "warning")
 
     assert run.status == 1
@@ -90,7 +90,7 @@ DESCRIBED = [("--gpu", "H100"), ("--gpu", "H100", "--driver", "none"), ("--cpu",
 
 @pytest.mark.parametrize("described", DESCRIBED, ids=" ".join)
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "shown"),
     [
         (None, f"does not list {DOCUMENT}"),
         (b"<html>404</html>", f"{DOCUMENT} is not valid JSON"),
@@ -99,7 +99,7 @@ DESCRIBED = [("--gpu", "H100"), ("--gpu", "H100", "--driver", "none"), ("--cpu",
     ids=["missing", "html", "list"],
 )
 def test_variants_without_readable_metadata_are_no_pass(
-    tmp_path: Path, wheelproof: Wheelproof, document: bytes | None, told: str, described: tuple[str, ...]
+    tmp_path: Path, wheelproof: Wheelproof, document: bytes | None, shown: str, described: tuple[str, ...]
 ) -> None:
     """The plain wheel is taken, which is not a variant: nothing but the choice itself meets the document."""
     folder = make_release(tmp_path)
@@ -113,7 +113,7 @@ def test_variants_without_readable_metadata_are_no_pass(
     (told_of,) = [subject for subject in json.loads(run.out)["subjects"] if subject["kind"] == "variants-file"]
     results = {result["rule"]: result for result in told_of["results"]}
     assert (results["WHL811"]["outcome"], results["WHL812"]["outcome"]) == ("fail", "skip")
-    assert told in results["WHL811"]["message"]
+    assert shown in results["WHL811"]["message"]
 
 
 def test_what_a_gpu_gets_is_undecided_without_readable_metadata(tmp_path: Path, wheelproof: Wheelproof) -> None:
@@ -128,7 +128,7 @@ def test_what_a_gpu_gets_is_undecided_without_readable_metadata(tmp_path: Path, 
     )
 
 
-def test_metadata_is_judged_though_nobody_gets_a_variant_by_it(tmp_path: Path, wheelproof: Wheelproof) -> None:
+def test_metadata_is_judged_though_no_one_gets_a_variant_by_it(tmp_path: Path, wheelproof: Wheelproof) -> None:
     folder = make_release(tmp_path, CU130)
     metadata = json.loads((folder / DOCUMENT).read_text())
     metadata["variants"] = {}
@@ -141,7 +141,7 @@ def test_metadata_is_judged_though_nobody_gets_a_variant_by_it(tmp_path: Path, w
 
 
 def test_variants_at_two_places_are_chosen_from_together(tmp_path: Path, wheelproof: Wheelproof) -> None:
-    """pip takes from all places: what only the second one lists counts, unless the two contradict each other."""
+    """pip uses all places: files on the second one only count, unless the two contradict each other."""
     places = []
     for number, variants in enumerate([(CPU,), (CPU, CU130)]):
         (tmp_path / str(number)).mkdir()
@@ -178,7 +178,7 @@ def test_a_folder_of_wheels_is_chosen_from_before_the_upload(tmp_path: Path, whe
     assert subject["facts"]["passed_over"]["cu130"] == "it has no wheel for cp312 aarch64"
 
 
-def test_a_platform_that_was_asked_for_counts_more_than_the_product(
+def test_a_platform_that_was_requested_counts_more_than_the_product(
     server: RangeServer, wheelproof: Wheelproof
 ) -> None:
     run = verify(server, wheelproof, "--gpu", "H100", "--platform", "aarch64", "--format", "json")
@@ -201,7 +201,7 @@ def test_a_driver_that_the_table_does_not_have_describes_no_machine(
         (["--cpu", "Grace", "--platform", "x86_64"], "the CPU Grace is not among x86_64"),
     ],
 )
-def test_a_machine_that_nobody_knows_is_wrong_usage(
+def test_a_machine_that_is_unknown_is_wrong_usage(
     server: RangeServer, wheelproof: Wheelproof, arguments: list[str], message: str
 ) -> None:
     run = verify(server, wheelproof, *arguments)
@@ -210,7 +210,7 @@ def test_a_machine_that_nobody_knows_is_wrong_usage(
     assert message in run.err
 
 
-# What installers of today take, asked themselves
+# The choices of today's installers
 
 
 def download(server: RangeServer, folder: Path, *installer: str) -> subprocess.CompletedProcess[str]:

@@ -29,7 +29,7 @@ def verify(wheelproof: Wheelproof, server: RangeServer, *arguments: str) -> Run:
 
 
 def failed(run: Run) -> dict[str, tuple[str, str]]:
-    """Rule to outcome and severity, of what the record is about and did not pass."""
+    """Rule to outcome and severity, for results about the record that did not pass."""
     return {
         result["rule"]: (result["outcome"], result["severity"])
         for subject in json.loads(run.out)["subjects"]
@@ -127,11 +127,11 @@ def test_a_url_without_hash_and_validator_is_undecided_until_it_is_read_whole(wh
     name = demo().file_name
     served = Resource(demo().build(), etag="")
     with RangeServer({f"/{name}": served}) as server:
-        asked = ("verify", server.url(f"/{name}"), "--no-cache")
-        wheelproof(*asked, "--record", "record.json")
-        quick = wheelproof(*asked, "--same-as", "record.json", "--format", "json")
-        wheelproof(*asked, "--record", "record.json", "--depth", "full")
-        full = wheelproof(*asked, "--same-as", "record.json", "--depth", "full", "--format", "json")
+        arguments = ("verify", server.url(f"/{name}"), "--no-cache")
+        wheelproof(*arguments, "--record", "record.json")
+        quick = wheelproof(*arguments, "--same-as", "record.json", "--format", "json")
+        wheelproof(*arguments, "--record", "record.json", "--depth", "full")
+        full = wheelproof(*arguments, "--same-as", "record.json", "--depth", "full", "--format", "json")
     assert (quick.status, failed(quick)) == (3, {"WHL411": ("error", "error")})
     assert (full.status, failed(full)) == (0, {})
 
@@ -139,9 +139,9 @@ def test_a_url_without_hash_and_validator_is_undecided_until_it_is_read_whole(wh
 def test_a_strong_validator_decides_for_a_url(wheelproof: Wheelproof) -> None:
     name = demo().file_name
     with RangeServer({f"/{name}": Resource(demo().build(), etag='"1"')}) as server:
-        asked = ("verify", server.url(f"/{name}"), "--no-cache")
-        wheelproof(*asked, "--record", "record.json")
-        run = wheelproof(*asked, "--same-as", "record.json", "--format", "json")
+        arguments = ("verify", server.url(f"/{name}"), "--no-cache")
+        wheelproof(*arguments, "--record", "record.json")
+        run = wheelproof(*arguments, "--same-as", "record.json", "--format", "json")
     assert (run.status, failed(run)) == (0, {})
 
 
@@ -189,7 +189,7 @@ def test_a_record_appears_whole_or_not_at_all_and_with_a_verdict_that_fails(whee
     ],
     ids=" ".join,
 )
-def test_wrong_usage_is_said_before_anything_is_read(wheelproof: Wheelproof, arguments: tuple[str, ...]) -> None:
+def test_wrong_usage_is_reported_before_anything_is_read(wheelproof: Wheelproof, arguments: tuple[str, ...]) -> None:
     Path("record.json").write_text("{}")
     Path("link.json").hardlink_to("record.json")
     Path("symlink.json").symlink_to("record.json")

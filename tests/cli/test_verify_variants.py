@@ -117,7 +117,7 @@ def test_a_release_of_many_variants_costs_one_request_more_than_its_wheels(wheel
 
 
 @pytest.mark.parametrize(
-    ("made", "digest", "told"),
+    ("made", "digest", "shown"),
     [
         (None, "", f"does not list {DOCUMENT}"),
         (b"<html>404</html>", "", f"{DOCUMENT} is not valid JSON: Expecting value"),
@@ -133,13 +133,13 @@ def test_a_release_of_many_variants_costs_one_request_more_than_its_wheels(wheel
     ids=["missing", "html", "deep", "large", "ten-thousand", "changed"],
 )
 def test_a_document_that_cannot_be_read_is_one_sentence(
-    wheelproof: Wheelproof, made: Mapping[str, Any] | bytes | None, digest: str, told: str
+    wheelproof: Wheelproof, made: Mapping[str, Any] | bytes | None, digest: str, shown: str
 ) -> None:
     run = verify(index(cuda_wheel(), made=made, digest=digest), wheelproof)
 
     assert run.status == 1
     (message,) = failed(run)["WHL811"]
-    assert told in message
+    assert shown in message
 
 
 def test_a_wheel_and_its_index_that_contradict_each_other(wheelproof: Wheelproof) -> None:
@@ -152,17 +152,17 @@ def test_a_wheel_and_its_index_that_contradict_each_other(wheelproof: Wheelproof
     assert found["WHL813"] == [f"{DOCUMENT} states the same properties for 'cu13, cu126'"]
 
 
-def test_libraries_that_were_not_read_are_not_said_to_be_for_the_cpu(wheelproof: Wheelproof) -> None:
+def test_libraries_that_were_not_read_are_not_reported_as_for_the_cpu(wheelproof: Wheelproof) -> None:
     level = ["x86_64 :: level :: v2"]
     wheel = variant("cpu", level).add("demo/_C.so", Elf(isa_needed=1 << 2).build().data)
     files = index(wheel, made=document({"cpu": level}))
 
-    told = {}
+    shown = {}
     for depth in ("quick", "links"):
         run = verify(files, wheelproof, "--depth", depth, "--select", "WHL823")
-        told[depth] = [result for s in json.loads(run.out)["subjects"] for result in s["results"]]
+        shown[depth] = [result for s in json.loads(run.out)["subjects"] for result in s["results"]]
 
-    (quick,), (links,) = told["quick"], told["links"]
+    (quick,), (links,) = shown["quick"], shown["links"]
     assert (quick["outcome"], "--depth links" in quick["message"]) == ("skip", True)
     assert (links["outcome"], "needs x86-64-v3" in links["message"]) == ("fail", True)
 

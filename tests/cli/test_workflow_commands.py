@@ -1,4 +1,4 @@
-"""What the commands write next to reports: no line of it is a workflow command of GitHub."""
+"""Output of the commands next to reports: no line of it is a workflow command of GitHub."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def test_notes_warnings_and_errors(space: str, capsys: pytest.CaptureFixture[str
     note(f"{space}{ERROR}\n{space}{ERROR}", quiet=False)
     warn([f"{space}\n{space}{ERROR}"])
     say(f"{space}{ERROR}")
-    said = capsys.readouterr().err
-    assert obeyed(said) == []
-    assert len(said.splitlines()) == 3
-    assert said.count("error file=x") == 4
+    words = capsys.readouterr().err
+    assert obeyed(words) == []
+    assert len(words.splitlines()) == 3
+    assert words.count("error file=x") == 4
 
 
 @pytest.mark.parametrize("arguments", [[ERROR], ["verify", ERROR], ["rules", ERROR], ["stack", "-r", f"\n{ERROR}"]])

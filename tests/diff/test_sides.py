@@ -31,7 +31,7 @@ def test_one_value_is_for_both_sides_and_two_are_one_for_each(
 
 
 @pytest.mark.parametrize(
-    ("texts", "platforms", "pythons", "said"),
+    ("texts", "platforms", "pythons", "message"),
     [
         ([TORCH], [], [], "both sides are identical"),
         ([TORCH, TORCH], ["aarch64"], ["3.12"], "both sides are identical"),
@@ -43,8 +43,8 @@ def test_one_value_is_for_both_sides_and_two_are_one_for_each(
         ([TORCH], ["all"], ["2.7"], "'2.7' is unknown"),
     ],
 )
-def test_anything_else_is_wrong_usage(texts: list[str], platforms: list[str], pythons: list[str], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_anything_else_is_wrong_usage(texts: list[str], platforms: list[str], pythons: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         split_sides(texts, platforms, pythons)
 
 
@@ -77,7 +77,7 @@ def test_of_a_folder_the_wheels_for_the_platform_and_python_count(side: Side, ch
     assert found == [FOLDER[number].file_name for number in chosen]
 
 
-def test_a_wheel_for_any_platform_gets_the_target_that_was_asked_for() -> None:
+def test_a_wheel_for_any_platform_gets_the_target_that_was_requested() -> None:
     (pure,) = wheels_of(Side("demo", "aarch64", "3.12"), lambda _: FOLDER[4:5])
     (exact,) = wheels_of(Side("demo", "aarch64", "3.12"), lambda _: FOLDER[:1])
 
@@ -86,6 +86,6 @@ def test_a_wheel_for_any_platform_gets_the_target_that_was_asked_for() -> None:
     assert exact.target is None
 
 
-def test_a_side_without_a_wheel_says_what_was_asked_for() -> None:
+def test_a_side_without_a_wheel_says_what_was_requested() -> None:
     with pytest.raises(NotFoundError, match=r"dist has no wheel for x86_64 and Python 3\.13"):
         wheels_of(Side("dist", "x86_64", "3.13"), lambda _: FOLDER[:1])

@@ -31,7 +31,7 @@ def titles(table: Table) -> list[str]:
 
 
 def torch_pair() -> Difference:
-    """What differs between the architectures of torch 2.11.0, on a small scale."""
+    """The differences between the architectures of torch 2.11.0, on a small scale."""
     a, b = wheel_for("aarch64"), wheel_for("x86_64")
     a.add("demo/libcuda_all.so", library(gpu=("sm_90", "sm_110"), needed=("ld-linux-aarch64.so.1",)))
     b.add("demo/libcuda_all.so", library("x86_64", gpu=("sm_75", "sm_86", "sm_90"), needed=("ld-linux-x86-64.so.2",)))
@@ -106,7 +106,7 @@ def test_search_paths_that_change_alike_are_one_row() -> None:
     assert len(section(build_table(pair, everything=True), "linking").rows) == 3
 
 
-def test_what_was_not_read_is_told_with_the_way_to_read_it() -> None:
+def test_what_was_not_read_is_reported_with_the_way_to_read_it() -> None:
     table = build_table(difference(wheel_for(), wheel_for("x86_64"), Depth.QUICK))
 
     assert [sentence.partition(":")[0] for sentence in table.not_compared] == ["linking", "GPU code"]

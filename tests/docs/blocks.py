@@ -1,8 +1,8 @@
-"""The fenced blocks of a page, the commands in them, and whether an output is the one that is shown.
+"""The fenced blocks of a page, the commands in them, and whether an output equals the shown one.
 
-A block of language ``console`` is run: lines that start with ``$ `` are commands, ``> `` continues one, and what
-follows is the output. In it ``...`` stands for any text within a line, and alone on a line for any number of lines;
-seconds, and what a run read from the network, may differ. A comment before the block says more:
+A block of language ``console`` is run: lines that start with ``$ `` are commands, ``> `` continues one, and the rest is
+the output. In it ``...`` stands for any text within a line, and alone on a line for any number of lines; seconds, and
+bytes read from the network, may differ. A comment before the block says more:
 
     <!-- lane: online -->             it runs where the tests of that marker run (``tests/conftest.py``)
     <!-- not run: needs a GPU -->     it is not run, and why
@@ -30,7 +30,7 @@ VARYING = [
 
 @dataclass(frozen=True)
 class Command:
-    """What is typed, and the output that is shown; ``expected`` is empty where none is."""
+    """A typed command, and the shown output; ``expected`` is empty without one."""
 
     text: str
     expected: str
@@ -38,7 +38,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of a page; ``lane`` is "" for one that needs nothing, ``reason`` says why it is not run."""
+    """A fenced block of a page; ``lane`` is "" without requirements, ``reason`` says why it is not run."""
 
     line: int
     language: str
@@ -63,7 +63,7 @@ def _command(text: str) -> Command:
 
 
 def read_blocks(path: Path) -> list[Block]:
-    """The fenced blocks of a Markdown page. Raises ValueError for one that is not closed."""
+    """The fenced blocks of a Markdown page. Raises ValueError for an unclosed block."""
     blocks = []
     lines = path.read_text(encoding="utf-8").splitlines()
     note, number = "", 0

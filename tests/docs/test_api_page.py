@@ -1,4 +1,4 @@
-"""The examples of the page on the API run, and print what it shows."""
+"""The examples of the page on the API run, and print the shown output."""
 
 from __future__ import annotations
 

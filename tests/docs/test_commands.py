@@ -1,4 +1,4 @@
-"""The commands of the documentation: they are run, and give what the page shows."""
+"""The commands of the documentation: they are run, and give the shown output."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def test_the_commands_of_a_page_give_what_it_shows(page: Path, lane: str, tmp_pa
     blocks = read_blocks(page)
     folder = tmp_path / "reader"
     prepare(folder, blocks, lane)
-    told = [c for block in blocks if is_run(block) and block.lane == lane for c in block.commands]
-    outputs = run(told, folder, offline=lane != "online")
-    next_ones = [command.text for command in told[1:]] + [""]
-    for command, (status, output), then in zip(told, outputs, next_ones, strict=True):
+    commands = [c for block in blocks if is_run(block) and block.lane == lane for c in block.commands]
+    outputs = run(commands, folder, offline=lane != "online")
+    next_ones = [command.text for command in commands[1:]] + [""]
+    for command, (status, output), then in zip(commands, outputs, next_ones, strict=True):
         seen = f"{page.name}: $ {command.text}\n{output}\n(exit code {status})"
         findings = "wheelproof" in command.text and status == 1
         assert status == 0 or findings or then == "echo $?", seen
@@ -62,7 +62,7 @@ def test_the_commands_of_a_page_give_what_it_shows(page: Path, lane: str, tmp_pa
 
 
 def prepare(folder: Path, blocks: list[Block], lane: str) -> None:
-    """Make the reader's folder: the files that the documentation offers, and those that the page shows."""
+    """Make the reader's folder: the files that the documentation offers, and the shown ones."""
     shutil.copytree(DOCS / "files", folder)
     for block in blocks:
         if block.title:
@@ -130,7 +130,7 @@ def test_every_command_line_of_the_documentation_is_understood() -> None:
 
 
 def fault_of(call: str) -> str:
-    """What the parser of the command says against a call; arguments may be omitted."""
+    """The parser's error for a call; arguments may be omitted."""
     name, *words = shlex.split(re.split(r" [|>] ", call)[0], comments=True)[1:]
     if name not in COMMANDS:
         return "no such command"
@@ -160,9 +160,9 @@ def fault_of(call: str) -> str:
     ],
 )
 def test_a_wrong_command_line_is_seen(call: str, fault: str) -> None:
-    said = fault_of(call)
-    assert fault in said
-    assert bool(fault) == bool(said)
+    message = fault_of(call)
+    assert fault in message
+    assert bool(fault) == bool(message)
 
 
 @pytest.mark.parametrize(

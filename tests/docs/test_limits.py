@@ -1,4 +1,4 @@
-"""The page of limits states those of the program."""
+"""The page of limits states the program's limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The blocks of the pages on the matrix: the files are read, and the workflow is one that GitHub takes."""
+"""The blocks of the pages on the matrix: the files are read, and the workflow is valid for GitHub."""
 
 from __future__ import annotations
 

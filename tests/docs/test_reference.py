@@ -1,4 +1,4 @@
-"""What the reference is made from is all there, and nothing in it becomes markup by accident."""
+"""The sources of the reference are complete, and no text becomes markup by accident."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def test_every_option_is_on_the_page_of_its_command() -> None:
 
 
 def test_every_command_says_where_to_read_more() -> None:
-    told = {name.partition(" ")[0] for name in commands.READ_MORE}
-    assert {command.name for command in below(read_commands())} - told <= {"verify", "rules"}
+    names = {name.partition(" ")[0] for name in commands.READ_MORE}
+    assert {command.name for command in below(read_commands())} - names <= {"verify", "rules"}
 
 
 def test_the_keys_of_the_configuration_are_those_of_the_commands() -> None:

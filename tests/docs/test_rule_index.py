@@ -34,7 +34,7 @@ PROBE = """
 
 @pytest.mark.browser
 def test_the_filter_shows_the_rules_that_have_every_word(site: Path, tmp_path: Path) -> None:
-    page = site / "rules/filtered.html"  # next to the page, so that it loads what the page loads
+    page = site / "rules/filtered.html"  # next to the page, so that it loads the same files
     page.write_text((site / "rules/index.html").read_text(encoding="utf-8").replace("</body>", f"{PROBE}</body>"))
     dom, _ = chromium_file(tmp_path, page)
     page.unlink()

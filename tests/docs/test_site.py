@@ -17,13 +17,13 @@ from tests.support.patience import PATIENCE
 from wheel_checks.catalogue import all_rules
 
 ROOT = Path(__file__).parents[2]
-LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}  # what a browser fetches
+LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}  # loaded by a browser
 POINTING = {**LOADING, "a": "href"}
 LOADED_RELS = {"stylesheet", "icon", "preload", "modulepreload", "preconnect", "dns-prefetch", "manifest"}
 
 
 class Page(HTMLParser):
-    """The ids of a page, where it points to, and what a browser loads for it."""
+    """The ids of a page, its links, and the files that a browser loads for it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()

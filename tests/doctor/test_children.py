@@ -1,4 +1,4 @@
-"""Children that end, crash, hang, write without end, and leave others behind: all real."""
+"""Children that end, crash, hang, write without end, and leave children: all real."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_what_a_child_started_ends_with_it() -> None:
     assert ends(int(more))
 
 
-def test_a_process_that_left_the_session_holds_nobody_up() -> None:
+def test_a_process_that_left_the_session_delays_nothing() -> None:
     end, output = shell("setsid sleep 3600 & echo $!")
 
     assert not end.hang
@@ -95,7 +95,7 @@ def test_a_process_that_left_the_session_holds_nobody_up() -> None:
     os.kill(int(output), signal.SIGKILL)
 
 
-def test_a_process_that_left_the_session_and_writes_without_end_holds_nobody_up() -> None:
+def test_a_process_that_left_the_session_and_writes_without_end_delays_nothing() -> None:
     end, _ = in_time(
         lambda seconds: shell(f"setsid yes & sleep {seconds}", limit=1000), lambda answer: len(answer[1]) == 1000
     )

@@ -1,4 +1,4 @@
-"""What the files and the sandbox of a container say, on fake roots and really."""
+"""Facts from the files and the sandbox of a container, on fake roots and a real one."""
 
 from __future__ import annotations
 

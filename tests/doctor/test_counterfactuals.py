@@ -29,7 +29,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def found_last(driver: Path, tmp_path: Path) -> str:
-    """An interpreter for which the driver is where a system has it: behind everything in LD_LIBRARY_PATH."""
+    """An interpreter for which the driver is in the system's place: after everything in LD_LIBRARY_PATH."""
     python = tmp_path / "python"
     search = "${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}"
     script = f'#!/bin/sh\nexport LD_LIBRARY_PATH="{search}{driver}"\nexec {sys.executable} "$@"\n'

@@ -53,7 +53,7 @@ def test_what_a_healthy_driver_tells(driver: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [34, 100, 304, 802, 803, 804, 999])
-def test_the_code_of_cuinit_is_told(driver: Path, code: int) -> None:
+def test_the_code_of_cuinit_is_reported(driver: Path, code: int) -> None:
     answer = cuda(driver, STUB_CUINIT=str(code))
 
     assert (answer.code, answer.gpus, answer.failed_at) == (code, (), "")
@@ -93,7 +93,7 @@ def test_a_crash_has_a_place(driver: Path) -> None:
     answer = cuda(driver, STUB_CRASH="cuInit")
 
     assert (answer.end.signal, answer.failed_at, answer.outcome) == ("SIGSEGV", "cuInit", (CRASHED, 0))
-    assert answer.driver_cuda == 13000  # what was asked before
+    assert answer.driver_cuda == 13000  # from an earlier query
     assert symptoms(HostFacts(cuda=answer)) == ("cuda:signal",)
 
 

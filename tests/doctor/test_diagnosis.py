@@ -1,4 +1,4 @@
-"""Of several findings, which one is the root, how sure that is, and what follows from it."""
+"""Of several findings, the root, its confidence, and its consequences."""
 
 from __future__ import annotations
 
@@ -74,9 +74,7 @@ def test_what_was_observed_comes_before_what_was_concluded() -> None:
 
     assert found.root
     assert found.root.rule == "FABRIC"
-    assert rules(found.consequences) == [
-        "INFERRED"
-    ]  # its layer is deeper, and what it explains has a better explanation
+    assert rules(found.consequences) == ["INFERRED"]  # its layer is deeper, and a better explanation exists
 
 
 def test_the_root_is_looked_for_where_the_chain_begins() -> None:
@@ -131,7 +129,7 @@ def test_how_sure_it_is(rule: str, code: int, confidence: str) -> None:
     assert diagnosis(cuda_fails(healthy(), code), rule).confidence == confidence
 
 
-def test_what_nothing_explains_is_said_and_not_guessed() -> None:
+def test_what_nothing_explains_is_reported_and_not_guessed() -> None:
     found = diagnosis(cuda_fails(healthy(), 719), "FABRIC", "SILENT")
 
     assert found.root is None

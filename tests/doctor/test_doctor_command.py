@@ -81,15 +81,15 @@ def test_a_cause_with_its_proof_and_its_fix(wheelproof: Wheelproof, tmp_path: Pa
 
 
 def test_the_diagnosis_for_programs(wheelproof: Wheelproof, tmp_path: Path) -> None:
-    told = diagnosis(wheelproof("doctor", "--facts", saved(tmp_path, hidden()), "--format", "json"))
+    shown = diagnosis(wheelproof("doctor", "--facts", saved(tmp_path, hidden()), "--format", "json"))
 
-    assert (told["root"], told["catalogue"], told["confidence"]) == ("DOC601", "F01", "proven")
-    assert told["symptoms"] == ["cuda:100", "torch:unavailable", "torch:init"]
-    assert told["unexplained"] == told["consequences"] == told["others"] == []
+    assert (shown["root"], shown["catalogue"], shown["confidence"]) == ("DOC601", "F01", "proven")
+    assert shown["symptoms"] == ["cuda:100", "torch:unavailable", "torch:init"]
+    assert shown["unexplained"] == shown["consequences"] == shown["others"] == []
     assert {"label": "without CUDA_VISIBLE_DEVICES", "value": "cuInit 0, 1 device (with it: 100)"}.items() <= next(
-        item for item in told["proof"] if item["label"].startswith("without")
+        item for item in shown["proof"] if item["label"].startswith("without")
     ).items()
-    assert told["versions"]["torch"] == "2.11.0+cu130 (CUDA 13.0)"
+    assert shown["versions"]["torch"] == "2.11.0+cu130 (CUDA 13.0)"
 
 
 def test_what_nothing_explains_is_undecided(wheelproof: Wheelproof, tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_every_format_names_the_cause(wheelproof: Wheelproof, tmp_path: Path, fo
 def test_rules_that_are_not_shown_still_count_in_the_diagnosis(wheelproof: Wheelproof, tmp_path: Path) -> None:
     run = wheelproof("doctor", "--facts", saved(tmp_path, hidden()), "--ignore", "DOC6", "--format", "json")
 
-    assert run.status == 3  # what decides is not shown
+    assert run.status == 3  # the deciding rule is not shown
     assert diagnosis(run)["root"] == "DOC601"
     assert "DOC601" not in {result["rule"] for result in json.loads(run.out)["subjects"][0]["results"]}
 
@@ -331,15 +331,15 @@ def examined(patient: Patient, environment: dict[str, str], *options: str) -> tu
     ],
 )
 def test_the_right_cause(patient: Patient, driver: Path, changed: dict[str, str], root: str, confidence: str) -> None:
-    status, told = examined(patient, variables(driver, **changed))
+    status, shown = examined(patient, variables(driver, **changed))
 
-    assert (status, told["root"], told["confidence"]) == (1, root, confidence)
+    assert (status, shown["root"], shown["confidence"]) == (1, root, confidence)
 
 
 def test_a_driver_that_hangs_is_named_in_time(patient: Patient, driver: Path) -> None:
-    status, told = examined(patient, variables(driver, STUB_HANG="cuInit"), "--timeout", "8")
+    status, shown = examined(patient, variables(driver, STUB_HANG="cuInit"), "--timeout", "8")
 
-    assert (status, told["root"]) == (1, "DOC318")
+    assert (status, shown["root"]) == (1, "DOC318")
 
 
 @pytest.mark.parametrize(
@@ -371,10 +371,10 @@ def marked(mark: str) -> list[str]:
 
 
 def test_a_driver_that_crashes_crashes_nothing_else(patient: Patient, driver: Path) -> None:
-    status, told = examined(patient, variables(driver, STUB_CRASH="cuInit"))
+    status, shown = examined(patient, variables(driver, STUB_CRASH="cuInit"))
 
-    assert status in {0, 1, 3}  # by what the rest of this host says: no GPU where none can be is not a fault
-    assert "cuda:signal" in told["symptoms"]
+    assert status in {0, 1, 3}  # depending on this host: no GPU is no fault if there cannot be one
+    assert "cuda:signal" in shown["symptoms"]
 
 
 def test_a_library_that_was_deleted_is_mended_for_real(tmp_path: Path, driver: Path) -> None:
@@ -388,11 +388,11 @@ def test_a_library_that_was_deleted_is_mended_for_real(tmp_path: Path, driver: P
         driver, UV_FIND_LINKS=str(wheels), UV_NO_INDEX="1", UV_OFFLINE="1", UV_CACHE_DIR=str(tmp_path / "cache")
     )
 
-    broken, told = examined(patient, environment)
+    broken, shown = examined(patient, environment)
     mended, after = examined(patient, environment, "--fix", "--yes")
 
     assert broken == 1
-    assert "DOC202" in {told["root"], *told["others"]}
+    assert "DOC202" in {shown["root"], *shown["others"]}
     assert "DOC202" not in {after["root"], *after["others"]}
     assert (patient.installed.site_packages / NCCL).is_file()
     assert mended in {0, 1}
@@ -479,7 +479,7 @@ def test_names_and_tokens_are_not_saved(wheelproof: Wheelproof, monkeypatch: pyt
     assert "/home/USER/lib" in text
 
 
-def test_what_fix_may_not_run_is_said(patient: Patient, driver: Path) -> None:
+def test_what_fix_may_not_run_is_reported(patient: Patient, driver: Path) -> None:
     command = [sys.executable, "-m", "wheelproof", "doctor", "--python", patient.python, "--fix", "--yes"]
     environment = variables(driver, CUDA_VISIBLE_DEVICES="")
     done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=PATIENCE)
@@ -496,7 +496,7 @@ def test_this_machine_can_be_examined(wheelproof: Wheelproof) -> None:
     assert diagnosis(run)["versions"]["Python"].startswith(".".join(map(str, sys.version_info[:3])))
 
 
-def test_an_interpreter_that_was_asked_for_and_does_not_run_leaves_it_undecided(
+def test_an_interpreter_that_was_requested_and_does_not_run_leaves_it_undecided(
     wheelproof: Wheelproof, tmp_path: Path
 ) -> None:
     (tmp_path / "python").write_text("no program")
@@ -528,9 +528,9 @@ def test_a_grace_host_with_the_wheel_for_the_cpu_by_its_files(wheelproof: Wheelp
     site = Installed(tmp_path / "opt/venv", "lib/python3.12/site-packages", installer="pip")
     site.install(torch_wheel("2.10.0", "cpu", machine="aarch64", python="cp312"))
     run = wheelproof("doctor", "--root", str(tmp_path), "--format", "json")
-    told = diagnosis(run)
+    shown = diagnosis(run)
 
-    assert (run.status, told["root"], told["catalogue"], told["confidence"]) == (1, "DOC101", "A01", "certain")
+    assert (run.status, shown["root"], shown["catalogue"], shown["confidence"]) == (1, "DOC101", "A01", "certain")
     (root,) = (r for r in json.loads(run.out)["subjects"][0]["results"] if r["rule"] == "DOC101")
     assert "torch" in root["fix"]["commands"][0]
 

@@ -1,4 +1,4 @@
-"""Logs and what they show: many wordings of each cause, and failures of others that must not be recognised."""
+"""Logs and their causes: many wordings of each, and unrelated failures that must not be recognised."""
 
 # ruff: noqa: E501  # logs are quoted as they are
 
@@ -286,7 +286,7 @@ def test_every_format_has_it(format_: str, tmp_path: Path, capsys: Any) -> None:
     assert "DOC311" in shown
 
 
-def test_wrong_usage_is_told(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+def test_wrong_usage_is_reported(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
     monkeypatch.setattr(sys, "stdin", StandardInput(b"", terminal=True))
     assert main(["explain"]) == 2
     assert "no log to explain" in capsys.readouterr().err
@@ -354,7 +354,7 @@ def test_the_package_manager_is_that_of_the_log(system: str) -> None:
 
 
 def test_no_command_chooses_a_torch() -> None:
-    """One is named with its version, or it is the installed one that is installed again."""
+    """A command names torch with its version, or reinstalls the installed one."""
     for entry in load("log_texts")["entry"]:
         for step in (step for row in entry.get("commands", ()) for step in steps_of(row)):
             for words in step.commands if isinstance(step, Pipe) else [getattr(step, "argv", ())]:

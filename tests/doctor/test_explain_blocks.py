@@ -55,7 +55,7 @@ Agent 2
       Name:                    amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-
 """
 
-# Name, log, the rule of the first cause, what its first line of evidence quotes, and what its first installation is.
+# Name, log, the rule of the first cause, the quote in its first line of evidence, and its first installation.
 BROKEN = [
     ("a CPU build next to a GPU", CPU, "DOC102", "PyTorch version: 2.9.1+cpu", "--torch-backend"),
     (

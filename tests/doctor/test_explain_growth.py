@@ -1,4 +1,4 @@
-"""What a log may cost ``explain``: time and memory grow with its size, whatever it holds."""
+"""The cost of a log for ``explain``: time and memory grow linearly with its size, for any content."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _class(members: Any) -> str:
 
 
 def near_misses(text: str) -> Iterator[str]:
-    """What an attacker repeats: each beginning of a text that is recognised, and each of its words."""
+    """Text that an attacker repeats: each beginning of a recognised text, and each of its words."""
     parsed = list(_parser.parse(text))
     beginnings = {matching(parsed[:end]) for end in range(1, len(parsed) + 1)}
     whole = matching(parsed)
@@ -88,8 +88,9 @@ def seconds(pattern: re.Pattern[str], unit: str, width: int) -> float:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_no_text_takes_longer_in_long_lines(text: str) -> None:
-    """The longest line that is kept is eight times as long as the other: what grows with its square takes eight times
-    as long for as many characters."""
+    """The longest line that is kept is eight times as long as the other: quadratic time is eight times as long for as
+    many characters.
+    """
     pattern = re.compile(text, re.MULTILINE)
     for unit in dict.fromkeys(near_misses(text)):
         if not pattern.search(unit * 3):
@@ -144,7 +145,7 @@ def test_time_and_memory_grow_with_the_log(unit: bytes) -> None:
     assert peak < 20 * (1 << 17)
 
 
-def test_lines_are_bounded_and_the_rest_is_said_to_be_missing() -> None:
+def test_lines_are_bounded_and_the_rest_is_reported_as_missing() -> None:
     log = parse_log(b"a\n" * MOST_LINES + b"GPU is lost.\n")
     assert log.cut
     assert recognise(log) == ()

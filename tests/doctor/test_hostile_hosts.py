@@ -1,4 +1,4 @@
-"""Every saved host and every log, with hostile names, paths and versions in whatever its rule does not go by.
+"""Every saved host and every log, with hostile names, paths and versions in every field that its rule does not use.
 
 For each scenario it is learnt which texts of the facts can be others while the rule still fires; each of these then
 contains a hostile text at once. `python -m tests.doctor.test_hostile_hosts` tries all texts on all hosts (some
@@ -56,7 +56,7 @@ PLACES: dict[str, Callable[[str], str]] = {
     "instead": lambda text: MARK,
 }
 
-# What a fix of the doctor starts, but for the interpreter.
+# Programs that a fix of the doctor starts, except the interpreter.
 PROGRAMS = {
     *("add-apt-repository", "apt", "apt-cache", "apt-get", "cat", "chmod", "conda", "df", "dkms", "dmesg", "dnf"),
     *("docker", "dracut", "find", "findmnt", "getconf", "grep", "grubby", "ldconfig", "ldd", "ln", "ls", "lspci"),
@@ -72,7 +72,7 @@ _LOADED = {"LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH"}
 
 @dataclass(frozen=True)
 class Host:
-    """Facts, and the rule that must still fire when strangers have chosen what they hold; "" if none."""
+    """Facts, and the rule that must still fire with values chosen by strangers; "" if none."""
 
     name: str
     rule: str
@@ -124,7 +124,7 @@ def fires(rule: str, facts: HostFacts) -> bool:
 
 
 def dangers(step: Step, hostile: str) -> Iterator[str]:
-    """What no step may be, whatever a host says of itself."""
+    """Properties that no step may have, for any host."""
     for fault in faults(step, hostile):
         if "/" not in hostile or not fault.endswith("has a part of a value"):  # a folder is a part of a path
             yield fault
@@ -206,7 +206,7 @@ def test_every_rule_fires_on_one_of_these_hosts() -> None:
 
 
 def test_facts_that_came_by_a_file_are_judged_alike() -> None:
-    """What a file says passes the decoder and the rules as it stands; a path to delete is the plainest danger."""
+    """Values of a file pass the decoder and the rules unchanged; a path to delete is the plainest danger."""
     facts, _ = hostile_host(next(host for host in HOSTS if host.rule == "DOC209"), "behind")
     facts = filled(facts, "/../../../home")
     again = from_json(json.loads(json.dumps(to_json(facts))))
@@ -224,10 +224,10 @@ def test_facts_that_came_by_a_file_are_judged_alike() -> None:
 @pytest.mark.parametrize("word", ["x", "ImportError: ", "version `GLIBCXX_3' ", "/a.so: cannot allocate ", " \n"])
 def test_what_a_child_said_costs_its_length_and_not_the_square_of_it(word: str) -> None:
     """A megabyte, with which the patterns that were square in it took hours."""
-    said = word * ((1 << 20) // len(word))
+    text = word * ((1 << 20) // len(word))
 
-    for facts in (torch_import_fails(healthy(), said), kernel_fails(healthy(), said)):
-        results = examine(replaced(facts, "loader", error=said)).results
+    for facts in (torch_import_fails(healthy(), text), kernel_fails(healthy(), text)):
+        results = examine(replaced(facts, "loader", error=text)).results
         assert not [result for result in results if "crashed" in result.message]
 
 
@@ -248,7 +248,7 @@ CONFINED = [
     ("DOC305", "6.8.0-63-generic", ("-6.8", "../6.8", "6.8;id", "6.8 x")),
     ("DOC402", "580.159.04", ("580.159.04;id", "-580", "580.159.04 x", "580.x")),
 ]
-"""Of each rule: what its fix names, and what it must not name in its place."""
+"""For each rule: text in its fix, and text that must not replace it."""
 
 
 @pytest.mark.parametrize(("rule", "own", "strange"), CONFINED, ids=[rule for rule, _, _ in CONFINED])
@@ -278,7 +278,7 @@ def named(facts: HostFacts, rule: str) -> list[str]:
 
 
 def hostile_logs(text: str, hostile: str) -> Iterator[str]:
-    """The log with the hostile text behind, before and in place of each word, and within each path and version."""
+    """The log with the hostile text after, before and in place of each word, and within each path and version."""
     for word in re.finditer(r"\S+", text):
         for new in (word[0] + hostile, hostile + word[0], hostile):
             yield text[: word.start()] + new + text[word.end() :]

@@ -1,7 +1,7 @@
-"""Installations that real installers made and broke: the one cause, and a fix that fixes it when it is run.
+"""Installations that real installers made and broke: the cause, and a fix that works when it is run.
 
-The fixes are run as they are printed. What they install comes from the indexes that pip and uv are configured to use;
-here these are folders of wheels.
+The fixes are run as they are printed. They install from the configured indexes of pip and uv; here these are folders of
+wheels.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class Machine(RealEnvironment):
         """What ``import torch`` says, "" when it works."""
         before = " ".join(f"{name}={value}" for name, value in variables.items())
         script = "import torch\\ntry: torch.version\\nexcept Exception: raise"
-        said = self.run(f"cd / && {before} {self.python} -c $'{script}' 2>&1 || true")
-        return said.strip().rpartition("\n")[2]
+        output = self.run(f"cd / && {before} {self.python} -c $'{script}' 2>&1 || true")
+        return output.strip().rpartition("\n")[2]
 
     def mend(self, rule: str, **variables: str) -> None:
         """Run the fix that the rule prints."""
@@ -125,10 +125,10 @@ def test_a_library_of_another_release(machine: Machine) -> None:
     """B03: it is a fault as soon as the import fails."""
     machine.offer(machine.nccl(version="2.27.5"))
     machine.install("nvidia-nccl-cu13==2.27.5")
-    said = machine.imports()
-    assert "undefined symbol: nccl2289" in said
+    output = machine.imports()
+    assert "undefined symbol: nccl2289" in output
 
-    facts = torch_import_fails(machine.look(), said)
+    facts = torch_import_fails(machine.look(), output)
     assert list(found(facts)) == ["DOC203"]
     for command in fix_of(facts, "DOC203"):
         machine.run(command)
@@ -249,10 +249,10 @@ def test_lib64_that_is_a_folder_of_its_own(machine: Machine) -> None:
     for path in [*machine.site_packages.glob("nvidia*")]:
         path.rename(split / path.name)
     (machine.site_packages / "lib64.pth").write_text(str(split))
-    said = machine.imports()
-    assert "libnccl.so.2: cannot open shared object file" in said
+    output = machine.imports()
+    assert "libnccl.so.2: cannot open shared object file" in output
 
-    facts = torch_import_fails(machine.look(), said)
+    facts = torch_import_fails(machine.look(), output)
     assert loader(facts).resolved["libnccl.so.2"] == ""
     assert list(found(facts)) == ["DOC211"]
     assert fix_of(facts, "DOC211")[0].startswith("uv venv --python ")
@@ -265,10 +265,10 @@ def test_a_folder_for_each_distribution(machine: Machine, tmp_path: Path) -> Non
     for path in [*machine.site_packages.glob("nvidia*")]:
         path.rename(other / path.name)
     (machine.site_packages / "bazel.pth").write_text(str(other))
-    said = machine.imports()
-    assert "libnccl.so.2: cannot open shared object file" in said
+    output = machine.imports()
+    assert "libnccl.so.2: cannot open shared object file" in output
 
-    facts = torch_import_fails(machine.look(), said)
+    facts = torch_import_fails(machine.look(), output)
     assert list(found(facts)) == ["DOC212"]
     for command in fix_of(facts, "DOC212"):
         machine.run(command)
@@ -296,7 +296,7 @@ def test_torchvision_of_another_torch(machine: Machine) -> None:
 
 
 def test_an_extension_for_another_cuda(machine: Machine) -> None:
-    """B05: what to do depends on what its authors offer; the wheel that is offered here is the fix."""
+    """B05: the fix depends on the authors' offers; the wheel offered here is the fix."""
     module = f"flash_attn_2_cuda.cpython-{sys.version_info.major}{sys.version_info.minor}-{MACHINE}-linux-gnu.so"
     for version, soname in (("2.8.3", "libcudart.so.12"), ("2.8.4", "libnccl.so.2")):
         code = library("", [soname], MACHINE, rpath="$ORIGIN/nvidia/nccl/lib")

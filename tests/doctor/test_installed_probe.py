@@ -1,4 +1,4 @@
-"""What is installed: read from real environments with small files, broken in the ways in which real ones break."""
+"""Installed packages in real environments with small files, broken as real ones break."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_torch_s_requirement_of_triton_on_this_machine(tmp_path: Path, marker: s
 
 
 def test_an_environment_of_the_other_machine_below_a_root(tmp_path: Path) -> None:
-    """The CPU wheel that the package index has for aarch64, whose METADATA hides what it is."""
+    """The CPU wheel that the package index has for aarch64, whose METADATA does not show that."""
     folder = Folder(tmp_path, "opt/venv/lib/python3.12/site-packages").install(torch_like("cpu", "2.10.0", OTHER))
     (tmp_path / "opt/venv/bin").mkdir()
     shutil.copy(sys.executable, tmp_path / "opt/venv/bin/python3")
@@ -260,7 +260,7 @@ def test_a_needed_library_that_is_gone(patient: Patient) -> None:
 
 
 def test_a_library_that_is_cut_off_and_one_that_is_only_smaller(tmp_path: Path) -> None:
-    """Stripped, patched and cut off look alike to RECORD."""
+    """Stripped, patched and truncated files are the same to RECORD."""
     whole = compile_library(tmp_path / "libnccl.so.2", "int ncclMemFree(void) { return 0; }")
     wheel = WheelBuilder("nvidia_nccl_cu13", "2.28.9").add(NCCL, whole.read_bytes() + bytes(64))
     patient = Patient.make(tmp_path / "env", torch_wheel(), wheel, triton_wheel())
@@ -320,7 +320,7 @@ def with_extension(tmp_path: Path, c10: str) -> Patient:
 
 
 def load(patient: Patient) -> str:
-    """What the real loader says of the extension."""
+    """The real loader's message about the extension."""
     path = patient.installed.site_packages / f"flash_attn/_C.{SUFFIX}"
     try:
         ctypes.CDLL(str(path), mode=os.RTLD_NOW)
@@ -347,7 +347,7 @@ def test_a_module_of_this_torch_lacks_nothing(tmp_path: Path) -> None:
     assert load(patient) == ""
 
 
-def test_nothing_is_said_of_symbols_beside_a_damaged_torch(tmp_path: Path) -> None:
+def test_nothing_is_reported_of_symbols_next_to_a_damaged_torch(tmp_path: Path) -> None:
     patient = with_extension(tmp_path, C10_OF_ANOTHER)
     patient.installed.write("torch/lib/libc10.so", b"\x7fELF")
 
@@ -397,8 +397,8 @@ def test_the_real_torch_of_the_kernels_lane() -> None:
     facts = look(KERNELS_PYTHON)
     torch = installed(facts).torch
     script = "import torch, json; print(json.dumps([torch.__version__, torch.version.cuda or '', torch.__file__]))"
-    asked = subprocess.run([KERNELS_PYTHON, "-c", script], capture_output=True, text=True, check=True, cwd="/")
-    version, cuda, file = json.loads(asked.stdout)
+    done = subprocess.run([KERNELS_PYTHON, "-c", script], capture_output=True, text=True, check=True, cwd="/")
+    version, cuda, file = json.loads(done.stdout)
 
     assert torch is not None
     assert (torch.version, torch.cuda, f"{torch.folder}/__init__.py") == (version, cuda, file)

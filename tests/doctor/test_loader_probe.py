@@ -1,4 +1,4 @@
-"""What the loader does: traces of the real one, and libraries that are opened by name, compiled by gcc and opened."""
+"""The loader: traces of the real one, and libraries opened by name, compiled by gcc and opened."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def read(root: Path, **variables: str) -> Loader:
 
 
 def test_the_loader_tells_where_it_finds_what_torch_needs(patient: Patient) -> None:
-    told = loader(look(patient.python))
+    loaded = loader(look(patient.python))
 
-    assert told.resolved[CUBLAS] == f"{site_packages(patient)}/nvidia/cu13/lib/{CUBLAS}"
-    assert told.resolved[CUBLASLT] == f"{site_packages(patient)}/nvidia/cu13/lib/{CUBLASLT}"
-    assert told.resolved["libc.so.6"].startswith("/")
-    assert told.error == ""
+    assert loaded.resolved[CUBLAS] == f"{site_packages(patient)}/nvidia/cu13/lib/{CUBLAS}"
+    assert loaded.resolved[CUBLASLT] == f"{site_packages(patient)}/nvidia/cu13/lib/{CUBLASLT}"
+    assert loaded.resolved["libc.so.6"].startswith("/")
+    assert loaded.error == ""
 
 
 def test_library_path_does_not_matter_to_what_has_rpath_and_does_to_what_has_runpath(
@@ -90,13 +90,13 @@ def test_what_torch_opens_first_is_loaded_when_the_others_need_it(patient: Patie
     assert loader(look(patient.python)).resolved["libnccl.so.2"] == str(first)
 
 
-def test_what_is_not_found_is_told_beside_what_is(patient: Patient) -> None:
+def test_what_is_not_found_is_reported_next_to_what_is(patient: Patient) -> None:
     patient.installed.remove(f"nvidia/cu13/lib/{CUBLASLT}")
 
-    told = loader(look(patient.python))
+    loaded = loader(look(patient.python))
 
-    assert told.resolved[CUBLASLT] == ""
-    assert told.resolved[CUBLAS].endswith(CUBLAS)
+    assert loaded.resolved[CUBLASLT] == ""
+    assert loaded.resolved[CUBLAS].endswith(CUBLAS)
 
 
 @pytest.mark.parametrize("length", [60, 2_000, -400])
@@ -162,11 +162,11 @@ def test_what_is_not_known_is_not_traced(patient: Patient) -> None:
 
 @pytest.mark.kernels
 def test_the_real_torch_of_the_kernels_lane() -> None:
-    told = loader(look(KERNELS_PYTHON))
+    loaded = loader(look(KERNELS_PYTHON))
 
-    assert told.resolved["libc10.so"].endswith("/torch/lib/libc10.so")
-    assert "" not in told.resolved.values()
-    assert told.error == ""
+    assert loaded.resolved["libc10.so"].endswith("/torch/lib/libc10.so")
+    assert "" not in loaded.resolved.values()
+    assert loaded.error == ""
 
 
 # The driver's libraries
@@ -208,9 +208,9 @@ def test_every_libcuda_below_a_root_in_the_order_of_the_loader(tmp_path: Path) -
     cache = ld_cache(("libcuda.so.1", f"{system}/libcuda.so.1", CACHE_FLAGS))
     (tmp_path / "etc/ld.so.cache").write_bytes(cache)
 
-    told = read(tmp_path, LD_LIBRARY_PATH="/opt/small:/opt/large")
+    loaded = read(tmp_path, LD_LIBRARY_PATH="/opt/small:/opt/large")
 
-    assert [(one.path, one.version, one.kind, one.where) for one in told.cuda_libraries] == [
+    assert [(one.path, one.version, one.kind, one.where) for one in loaded.cuda_libraries] == [
         ("/opt/small/libcuda.so.1", "", "stub", "LD_LIBRARY_PATH"),
         ("/opt/large/libcuda.so.1", "", "unknown", "LD_LIBRARY_PATH"),
         (f"{system}/libcuda.so.1", "570.124.06", "driver", "ld.so.cache"),
@@ -218,7 +218,7 @@ def test_every_libcuda_below_a_root_in_the_order_of_the_loader(tmp_path: Path) -
         ("/usr/local/cuda-13.0/compat/libcuda.so.1", "580.65.06", "compat", "known folder"),
         ("/usr/local/cuda-13.0/targets/x86_64-linux/lib/stubs/libcuda.so.1", "", "stub", "known folder"),
     ]
-    assert told.cached_libcuda
+    assert loaded.cached_libcuda
 
 
 def test_what_else_lies_below_a_root(tmp_path: Path) -> None:
@@ -227,10 +227,10 @@ def test_what_else_lies_below_a_root(tmp_path: Path) -> None:
     (tmp_path / "etc/ld.so.preload").write_text("/opt/vgpu/libvgpu.so\n  /opt/hook.so\n")
     (tmp_path / "etc/ld.so.cache").write_bytes(b"no cache at all")
 
-    told = read(tmp_path)
+    loaded = read(tmp_path)
 
-    assert (told.has_ldconfig, told.cached_libcuda, told.cuda_libraries) == (True, False, ())
-    assert told.preload_file == "/opt/vgpu/libvgpu.so /opt/hook.so"
+    assert (loaded.has_ldconfig, loaded.cached_libcuda, loaded.cuda_libraries) == (True, False, ())
+    assert loaded.preload_file == "/opt/vgpu/libvgpu.so /opt/hook.so"
     assert not read(tmp_path / "etc").has_ldconfig
 
 
@@ -279,8 +279,8 @@ def really_opened(patient: Patient, **variables: str) -> int:
     return int(done.stdout)
 
 
-def engine_of(told: Loader) -> CudaLibrary | None:
-    return next((part for part in told.cudnn if part.name == ENGINE), None)
+def engine_of(loaded: Loader) -> CudaLibrary | None:
+    return next((part for part in loaded.cudnn if part.name == ENGINE), None)
 
 
 @pytest.mark.parametrize(
@@ -294,20 +294,20 @@ def engine_of(told: Loader) -> CudaLibrary | None:
         ({"rpath": "$ORIGIN"}, False, True, OTHERS),
     ],
 )
-def test_the_engine_that_cudnn_gets_is_the_one_that_is_told(
+def test_the_engine_that_cudnn_gets_is_the_one_that_is_reported(
     tmp_path: Path, search: dict[str, str], complete: bool, path: bool, opens: int
 ) -> None:
     patient = with_cudnn(tmp_path, complete=complete, **search)
     other = another_cudnn(tmp_path / "cuda/lib64")
     variables = {"LD_LIBRARY_PATH": str(other)} if path else {}
     facts = look(patient.python, **variables)
-    told = engine_of(loader(facts))
+    loaded = engine_of(loader(facts))
 
     assert really_opened(patient, **variables) == opens
-    assert (told.kind if told else None) == {OURS: "bundled", OTHERS: "other", NONE: None}[opens]
+    assert (loaded.kind if loaded else None) == {OURS: "bundled", OTHERS: "other", NONE: None}[opens]
     assert ("DOC219" in found(facts)) == (opens == OTHERS)
-    if told and opens == OTHERS:
-        assert (told.path, told.version, told.where) == (f"{other}/{ENGINE}", "9.24.0", "LD_LIBRARY_PATH")
+    if loaded and opens == OTHERS:
+        assert (loaded.path, loaded.version, loaded.where) == (f"{other}/{ENGINE}", "9.24.0", "LD_LIBRARY_PATH")
 
 
 def test_another_cudnn_of_the_same_release_is_no_finding(tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_another_cudnn_of_the_same_release_is_no_finding(tmp_path: Path) -> None
     assert found(look(patient.python, LD_LIBRARY_PATH=str(other))) == {}
 
 
-def test_a_part_that_cudnn_does_not_open_is_not_told(tmp_path: Path) -> None:
+def test_a_part_that_cudnn_does_not_open_is_not_reported(tmp_path: Path) -> None:
     """Newer releases have more parts: that an older one has them not is not a fault."""
     patient = with_cudnn(tmp_path, complete=True, runpath="$ORIGIN")
     folder = another_cudnn(tmp_path / "cuda/lib64", "9.19.0")

@@ -118,7 +118,7 @@ def test_an_empty_machine_has_no_driver(tmp_path: Path) -> None:
     assert (driver.version, driver.open, driver.modules, driver.kernel_messages) == ("", None, (), ())
 
 
-def test_nodes_are_opened_and_missing_ones_are_told_where_a_driver_is(tmp_path: Path) -> None:
+def test_nodes_are_opened_and_missing_ones_are_reported_where_a_driver_is(tmp_path: Path) -> None:
     write(tmp_path, "dev/nvidiactl")
     write(tmp_path, "dev/nvidia-caps-imex-channels/channel0")
     nodes = {node.path: node for node in read_nodes(str(tmp_path))}
@@ -139,8 +139,8 @@ def test_a_node_of_another_user_gives_its_error_and_its_owner(tmp_path: Path) ->
         "import os, sys; from wheelproof.doctor.probes.nodes import read_nodes; os.setgroups([]); os.setgid(65534);"
         "os.setuid(65534); node = read_nodes(sys.argv[1])[0]; print(node.error, node.mode, node.owner, node.group)"
     )
-    said = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
-    assert said.stdout.split() == ["EACCES", "0660", "root", "root"], said.stderr
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["EACCES", "0660", "root", "root"], done.stderr
 
 
 def test_services_are_seen_by_process_and_package(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_removed_package_is_no_installed_one(tmp_path: Path) -> None:
     assert read_services(str(tmp_path)).fabric_manager == ""
 
 
-def test_the_system_of_a_root_is_told_by_its_files(tmp_path: Path) -> None:
+def test_the_system_of_a_root_is_known_by_its_files(tmp_path: Path) -> None:
     write(tmp_path, "proc/version", "Linux version 6.8.0-1028-nvidia-64k (buildd@x) (gcc) #1 SMP\n")
     write(tmp_path, "etc/os-release", 'ID=ubuntu\nPRETTY_NAME="Ubuntu 24.04.3 LTS"\n')
     write(tmp_path, "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c", b"\x06\0\0\0\x01")
@@ -212,7 +212,7 @@ def test_the_drivers_of_other_makers(tmp_path: Path) -> None:
     assert found.level_zero == {"libze_loader.so.1": "/usr/lib64/libze_loader.so.1"}
 
 
-def test_a_missing_kfd_is_told_where_amdgpu_is_loaded(tmp_path: Path) -> None:
+def test_a_missing_kfd_is_reported_where_amdgpu_is_loaded(tmp_path: Path) -> None:
     write(tmp_path, "sys/module/amdgpu/version")
     assert [(node.path, node.error) for node in read_other_drivers(str(tmp_path)).nodes] == [("/dev/kfd", "ENOENT")]
     assert read_other_drivers(str(tmp_path / "sys")) == OtherDrivers()

@@ -134,7 +134,7 @@ def test_a_gpu_that_is_lost_hides_no_other(driver: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [9, 18, 999])
-def test_the_code_of_nvml_is_told(driver: Path, code: int) -> None:
+def test_the_code_of_nvml_is_reported(driver: Path, code: int) -> None:
     answer = nvml(driver, STUB_NVML=str(code))
 
     assert (answer.code, answer.gpus) == (code, ())
@@ -157,7 +157,7 @@ def test_a_hang_ends_at_its_deadline_and_costs_nobody_else(driver: Path, monkeyp
 
     assert isinstance(answers.nvml, NvmlProbe)
     assert (answers.nvml.end.hang, answers.nvml.failed_at) == (True, "nvmlDeviceGetCount_v2")
-    assert answers.nvml.driver_version == "580.159.04"  # what was asked before
+    assert answers.nvml.driver_version == "580.159.04"  # from an earlier query
     assert not isinstance(answers.cuda, Unavailable)
     assert answers.cuda.outcome == (0, 1)
 

@@ -80,10 +80,10 @@ def test_the_right_cause_in_an_environment_of_python_3_8(
 ) -> None:
     patient = Patient.make(tmp_path / "venv", python=PYTHONS[OLDEST])
 
-    ended, told = doctor(patient.python, variables(driver, **changed))
+    ended, shown = doctor(patient.python, variables(driver, **changed))
 
-    assert (ended, told["root"], told["confidence"], told["others"]) == (status, root, confidence, [])
-    assert told["versions"]["Python"].startswith("3.8.")
+    assert (ended, shown["root"], shown["confidence"], shown["others"]) == (status, root, confidence, [])
+    assert shown["versions"]["Python"].startswith("3.8.")
 
 
 @needs_the_oldest
@@ -91,9 +91,9 @@ def test_a_missing_library_in_an_environment_of_python_3_8(tmp_path: Path, drive
     patient = Patient.make(tmp_path / "venv", python=PYTHONS[OLDEST])
     patient.installed.remove(NCCL)
 
-    status, told = doctor(patient.python, variables(driver))
+    status, shown = doctor(patient.python, variables(driver))
 
-    assert (status, told["root"], told["others"]) == (1, None, ["DOC202"])
+    assert (status, shown["root"], shown["others"]) == (1, None, ["DOC202"])
 
 
 @needs_the_oldest
@@ -108,15 +108,15 @@ def test_a_copied_environment_of_python_3_8(wheelproof: Wheelproof, tmp_path: Pa
     shutil.rmtree(patient.folder)
 
     run = wheelproof("doctor", "--root", str(node), "--python", str(patient.folder), "--format", "json")
-    told = facts_of(run.out)
+    shown = facts_of(run.out)
 
-    assert (run.status, told["root"], told["unexplained"]) == (1, "DOC102", [])
-    assert told["versions"]["Python"].startswith("3.8.")
+    assert (run.status, shown["root"], shown["unexplained"]) == (1, "DOC102", [])
+    assert shown["versions"]["Python"].startswith("3.8.")
 
 
 @pytest.mark.skipif((3, 6) not in PYTHONS, reason="there is no Python 3.6 on this host")
 def test_a_python_that_is_too_old_for_torch(wheelproof: Wheelproof) -> None:
-    """As that of RHEL 8."""
+    """As on RHEL 8."""
     run = wheelproof("doctor", "--python", PYTHONS[3, 6])
 
     assert run.status == 1

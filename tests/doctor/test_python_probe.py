@@ -1,4 +1,4 @@
-"""The interpreter: which one is taken, what it says of itself, and what is known of one that does not run."""
+"""The interpreter: the choice, its own facts, and facts of one that does not run."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_an_environment_by_its_folder_and_by_its_interpreter(venv: Path) -> None
         python = read(str(name))
         assert python.is_virtual
         assert python.prefix == str(venv)
-        assert python.path.startswith(f"{venv}/bin/python")  # the link, not what it leads to
+        assert python.path.startswith(f"{venv}/bin/python")  # the link, not its target
         assert python.purelib == str(venv / LIBRARY / "site-packages")
         assert python.purelib in python.search_path
         assert not python.has_pip
@@ -186,7 +186,7 @@ def test_one_for_another_machine(tmp_path: Path) -> None:
 
     python = read(str(folder))
 
-    # The kernel's word, or that of qemu where it is set up to run programs of the other machine.
+    # The kernel's message, or qemu's if it runs programs of the other machine.
     assert re.search("Exec format error|Invalid ELF image", python.fault)
     assert (python.machine, python.version, python.base_prefix) == (other, "3.12.4", "/opt/python")
 
@@ -212,7 +212,7 @@ def test_below_another_root_the_files_tell(tmp_path: Path) -> None:
     assert python.fault == ""
 
 
-def test_what_is_no_python_is_said(tmp_path: Path) -> None:
+def test_what_is_no_python_is_reported(tmp_path: Path) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("no program")
 

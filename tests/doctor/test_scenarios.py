@@ -47,8 +47,8 @@ def test_given_these_facts_this_diagnosis(scenario: Scenario) -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.file)
 def test_a_scenario_is_named_after_the_entry_of_its_rule(scenario: Scenario) -> None:
     assert scenario.file.startswith(f"{scenario.catalogue}-")
-    told = {scenario.expected.root, *scenario.expected.others, *scenario.expected.harmless}
-    assert rule_id(scenario.catalogue) in {*told, *scenario.expected.silent}
+    rules = {scenario.expected.root, *scenario.expected.others, *scenario.expected.harmless}
+    assert rule_id(scenario.catalogue) in {*rules, *scenario.expected.silent}
 
 
 def test_a_diagnosis_fits_on_a_screen_of_80_columns() -> None:
@@ -64,13 +64,13 @@ def test_a_diagnosis_fits_on_a_screen_of_80_columns() -> None:
 
 
 def test_every_rule_has_a_scenario() -> None:
-    told = {
+    rules = {
         rule
         for scenario in SCENARIOS
         for rule in (scenario.expected.root, *scenario.expected.others, *scenario.expected.harmless)
     }
 
-    assert {rule.id for rule in select_rules(KIND) if rule.id in CAUSES and CAUSES[rule.id].catalogue} <= told
+    assert {rule.id for rule in select_rules(KIND) if rule.id in CAUSES and CAUSES[rule.id].catalogue} <= rules
 
 
 @pytest.mark.parametrize("facts", [healthy(), grace(), hgx(), without_gpu(healthy()), without_gpu(grace())])

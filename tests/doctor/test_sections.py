@@ -31,7 +31,7 @@ def test_a_section_may_need_another() -> None:
     assert sections.get("second") == 21
 
 
-def test_a_reader_that_crashes_is_told() -> None:
+def test_a_reader_that_crashes_is_reported() -> None:
     sections = Sections(Budget(PATIENCE))
     sections.start("good", lambda: 1)
     sections.start("bad", lambda: int("x"))

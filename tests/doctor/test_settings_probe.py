@@ -46,19 +46,19 @@ def test_without_configuration_there_is_no_setting(tmp_path: Path) -> None:
     assert settings({}, tmp_path) == {}
 
 
-def test_an_index_is_told_with_the_variable_that_sets_it(tmp_path: Path) -> None:
+def test_an_index_is_reported_with_the_variable_that_sets_it(tmp_path: Path) -> None:
     found = settings({"PIP_INDEX_URL": URL}, tmp_path)["index"]
     assert (found.tool, found.value, found.source) == ("pip", URL, "PIP_INDEX_URL")
 
 
-def test_extra_indexes_are_told_from_the_index(tmp_path: Path) -> None:
+def test_extra_indexes_are_distinguished_from_the_index(tmp_path: Path) -> None:
     found = settings({"PIP_INDEX_URL": URL, "PIP_EXTRA_INDEX_URL": f"{URL}/extra"}, tmp_path)
     assert found["index"].value == URL
     assert found["extra-index"].value == f"{URL}/extra"
     assert found["strategy"].value == "merge"
 
 
-def test_the_backend_of_uv_is_told_with_file_and_line(tmp_path: Path) -> None:
+def test_the_backend_of_uv_is_reported_with_file_and_line(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\n\n[tool.uv.pip]\ntorch-backend = "cpu"\n')
     (tmp_path / "below").mkdir()
     found = settings({}, tmp_path / "below")["torch-backend"]

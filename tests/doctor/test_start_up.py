@@ -192,7 +192,7 @@ def test_an_interpreter_that_may_not_be_executed(wheelproof: Wheelproof, tmp_pat
 def test_an_interpreter_whose_mode_allows_it_and_whose_script_does_not_run(
     wheelproof: Wheelproof, tmp_path: Path
 ) -> None:
-    """The kernel says Permission denied for what the first line names: chmod fixes nothing."""
+    """The kernel reports Permission denied for the program in the first line: chmod does not help."""
     one = patient(tmp_path)
     for link in one.folder.glob("bin/python*"):
         link.unlink()

@@ -1,4 +1,4 @@
-"""What a real child hears from a real library, on a machine whose files are made up: the right cause for each code."""
+"""The answers of a real library to a real child, on a machine with invented files: the right cause for each code."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def sandboxed(facts: HostFacts) -> HostFacts:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the library answers, on which machine, and the root that follows."""
+    """The library's answer, the machine, and the resulting root."""
 
     name: str
     root: str
@@ -136,7 +136,7 @@ def test_a_driver_that_hangs(patient: Patient, driver: Path) -> None:
     assert (found.root.rule, found.confidence) == ("DOC318", "certain")
 
 
-def test_a_driver_that_dies_without_a_known_cause_is_said_to_do_so(patient: Patient, driver: Path) -> None:
+def test_a_driver_that_dies_without_a_known_cause_is_reported_so(patient: Patient, driver: Path) -> None:
     found = diagnosed(healthy(), patient, variables(driver, STUB_CRASH="cuInit"))
 
     assert (found.root, found.unexplained) == (None, ("cuda:signal",))

@@ -88,7 +88,7 @@ def test_libraries_of_another_cuda_go_before_the_right_build_comes() -> None:
     assert "--torch-backend=cu128" in fix_of("DOC103", same_cuda).lines[0]
 
 
-def test_next_time_is_told_too() -> None:
+def test_next_time_is_reported_too() -> None:
     summary = fix_of("DOC103", left_behind(replaced_by("torch==2.8.0"))).summary
 
     assert "--no-deps for whisperx" in summary

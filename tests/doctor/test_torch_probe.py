@@ -1,4 +1,4 @@
-"""torch, imported in a child. Most tests import a module of that name that does what a variable says."""
+"""torch, imported in a child. Most tests import a module of that name that acts as a variable says."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from wheelproof.doctor.verdict import answer_host
 
 PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")  # read now: tests run without it in their environment
 
-# A variable says what a step does: "hang", "crash", "exit", or the message of an exception.
+# A variable controls a step: "hang", "crash", "exit", or the message of an exception.
 ACT = """
 import ctypes, os, time
 
@@ -181,7 +181,7 @@ def test_what_hides_torch_in_the_working_folder_is_not_imported(
     assert not (tmp_path / "witness").exists()
 
 
-def test_modules_beside_the_programs_hide_nothing(modules: Path) -> None:
+def test_modules_next_to_the_programs_hide_nothing(modules: Path) -> None:
     """The programs are in a folder with names such as ``cuda``, which torch imports, too."""
     (modules / "torch.py").write_text("import importlib.util\nassert not importlib.util.find_spec('nvml')\n", "utf-8")
 
@@ -224,8 +224,8 @@ def test_time_that_is_over_at_the_third_of_eight_gpus_is_no_hang(modules: Path) 
     assert answers.kernel == Unavailable("torch did not reach that step")
     assert seen(answers) == ()
     facts = HostFacts(torch=answers.torch)
-    said = answer_host(facts, diagnose(facts, ()), (), None)
-    assert (said.verdict, said.reasons) == (Verdict.UNDECIDED, ("computed on 2 of 8",))
+    verdict = answer_host(facts, diagnose(facts, ()), (), None)
+    assert (verdict.verdict, verdict.reasons) == (Verdict.UNDECIDED, ("computed on 2 of 8",))
 
 
 def test_time_that_is_over_before_the_gpu_is_no_hang(modules: Path) -> None:
@@ -234,13 +234,13 @@ def test_time_that_is_over_before_the_gpu_is_no_hang(modules: Path) -> None:
 
     answers = in_time(slow, lambda answers: torch(answers).imported, 1.0)
     facts = HostFacts(torch=answers.torch)
-    said = answer_host(facts, diagnose(facts, ()), (), None)
+    verdict = answer_host(facts, diagnose(facts, ()), (), None)
 
     assert (torch(answers).hurried, seen(answers)) == (True, ())
-    assert "timed out during torch.cuda.is_available() (--timeout)" in said.reasons
+    assert "timed out during torch.cuda.is_available() (--timeout)" in verdict.reasons
 
 
-def test_a_gpu_that_hangs_is_told(modules: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_hangs_is_reported(modules: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dangerous, "TORCH_STEP_SECONDS", 2.0)
 
     answers = ask(modules, FAKE_COUNT="8", FAKE_SLOW="cuda:2", FAKE_SLOW_GPU="hang")
@@ -339,7 +339,7 @@ def test_a_kernel_that_crashes_is_not_held_against_torch(modules: Path) -> None:
     assert seen(answers) == ("kernel:signal",)
 
 
-def test_triton_gets_an_empty_cache_beside_the_users_that_vanishes(modules: Path, tmp_path: Path) -> None:
+def test_triton_gets_an_empty_cache_next_to_the_users_that_vanishes(modules: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     (home / ".triton" / "cache").mkdir(parents=True)
     (modules / "triton.py").write_text(

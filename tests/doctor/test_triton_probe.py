@@ -1,4 +1,4 @@
-"""What is known of Triton: on fake roots, with real programs, and of the Tritons that are on this host."""
+"""Facts of Triton: on fake roots, with real programs, and of the Tritons on this host."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_the_compiler_is_gcc_before_clang_in_the_folders_of_path(tmp_path: Path)
         ("/bin/gcc", ""),
     ],
 )
-def test_what_is_wrong_with_cc_is_said(tmp_path: Path, value: str, fault: str) -> None:
+def test_what_is_wrong_with_cc_is_reported(tmp_path: Path, value: str, fault: str) -> None:
     fake(tmp_path)
     (tmp_path / "opt/cc").mkdir(parents=True)
     write(tmp_path, "/opt/text")
@@ -131,7 +131,7 @@ MOUNTS = """\
 """
 
 
-def test_the_mount_of_the_cache_is_told(tmp_path: Path) -> None:
+def test_the_mount_of_the_cache_is_reported(tmp_path: Path) -> None:
     write(fake(tmp_path), "/proc/self/mountinfo", MOUNTS)
     (tmp_path / "home/user").mkdir(parents=True)
     (tmp_path / "tmp").mkdir()
@@ -151,7 +151,7 @@ def test_a_later_mount_covers_an_earlier_one(tmp_path: Path) -> None:
     assert mount.type == "nfs"
 
 
-def test_a_file_in_the_way_of_the_cache_is_said(tmp_path: Path) -> None:
+def test_a_file_in_the_way_of_the_cache_is_reported(tmp_path: Path) -> None:
     write(fake(tmp_path), "/home/.triton", "")
     assert read(tmp_path, HOME="/home").cache_error.endswith("/.triton is a file")
 
@@ -185,12 +185,12 @@ def here(tmp_path: Path, **environ: str):  # type: ignore[no-untyped-def]  # as 
     return found
 
 
-def test_a_real_program_is_asked_for_its_version_and_gpus(tmp_path: Path) -> None:
+def test_a_real_program_is_queried_for_its_version_and_gpus(tmp_path: Path) -> None:
     (ptxas,) = here(tmp_path).ptxas
     assert (ptxas.version, ptxas.knows, ptxas.error) == ("12.8.93", ("sm_90", "sm_90a"), "")
 
 
-def test_the_ptxas_that_variables_name_are_asked_too(tmp_path: Path) -> None:
+def test_the_ptxas_that_variables_name_are_queried_too(tmp_path: Path) -> None:
     silent = write(tmp_path, "silent", "#!/bin/sh\nexit 3\n", 0o755)
     found = here(tmp_path, TRITON_PTXAS_PATH=str(silent), TRITON_PTXAS_BLACKWELL_PATH="/nowhere/ptxas").ptxas
     assert [p.role for p in found] == ["TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH", "ptxas"]
@@ -214,8 +214,8 @@ def test_the_fix_for_a_lost_executable_bit_works(tmp_path: Path) -> None:
     def findings() -> list[Finding]:
         entry = f"{tmp_path}{SITE}"
         triton = read_triton(search_path=(entry,), environ={"PATH": os.environ["PATH"]}, budget=Budget(20))
-        said = "PermissionError: [Errno 13] Permission denied: ptxas"
-        return list(ptxas_not_executable(kernel_fails(healthy(triton=triton), said), Expectations()))
+        message = "PermissionError: [Errno 13] Permission denied: ptxas"
+        return list(ptxas_not_executable(kernel_fails(healthy(triton=triton), message), Expectations()))
 
     (finding,) = findings()
     assert finding.fix is not None

@@ -1,4 +1,4 @@
-"""The optional packages: the table is that of pyproject.toml, and the command is one that pip can run."""
+"""The optional packages: the table equals pyproject.toml, and pip can run the command."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ B = {"schema": "wheelproof.report/1", "command": "smoke", "subjects": []}
 
 
 def read(text: str | bytes, chunk: int = documents.CHUNK) -> list[Any]:
-    """The documents, and in place of a fault what it says."""
+    """The documents, and messages in place of faults."""
     data = text.encode() if isinstance(text, str) else text
     return [d.what if isinstance(d, FormatError) else d for d in read_documents(io.BytesIO(data), chunk=chunk)]
 

@@ -71,7 +71,7 @@ def test_the_domain_of_an_imex_channel() -> None:
 
 
 @pytest.mark.parametrize("name", OVERLAYS)
-def test_a_gpu_is_asked_for_and_no_variable_is_relied_on(name: str) -> None:
+def test_a_gpu_is_requested_and_no_variable_is_relied_on(name: str) -> None:
     pod = pod_of(overlay(name))
     (container,) = pod["containers"]
     claimed = {claim["name"] for claim in container["resources"].get("claims", ())}

@@ -34,7 +34,7 @@ def merged(run: Run) -> dict[str, Any]:
     return report
 
 
-# --- What differs
+# --- Differences
 
 
 def test_the_one_of_six_that_differs_is_named_first(wheelproof: Wheelproof, tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_of_two_reports_the_newer_counts(wheelproof: Wheelproof, tmp_path: Path)
 
 
 def smoke_report(started: str = "2026-11-20T10:00:00Z") -> dict[str, Any]:
-    """Of `wheelproof smoke`: what it ran on, and a kernel that is wrong."""
+    """A report of `wheelproof smoke`: its installation, and a wrong kernel."""
     report = doctor_report("", healthy(), started=started)
     wrong = {"rule": "KRN101", "title": "t", "outcome": "fail", "severity": "error", "message": "off by 0.1"}
     installation = {"id": "python", "kind": "installation", "facts": {"torch": "2.11.0", "device": "cuda"}}
@@ -250,11 +250,11 @@ def test_a_newer_report_of_one_command_leaves_those_of_others(wheelproof: Wheelp
     fleet, host = merged(wheelproof(*again))["subjects"]
     assert host["facts"]["compared"]["smoke"]["torch"] == "2.11.0"
     assert [result["rule"] for result in host["results"]] == ["KRN101"]
-    (told,) = [result for result in fleet["results"] if result["rule"] == "MTX205"]
-    assert told["message"] == "a has several reports of `wheelproof doctor`; only the newest is used"
+    (shown,) = [result for result in fleet["results"] if result["rule"] == "MTX205"]
+    assert shown["message"] == "a has several reports of `wheelproof doctor`; only the newest is used"
 
 
-def test_a_merged_host_of_which_no_facts_were_told(wheelproof: Wheelproof, tmp_path: Path) -> None:
+def test_a_merged_host_without_facts(wheelproof: Wheelproof, tmp_path: Path) -> None:
     report = merged(wheelproof("report", "merge", write_fleet(tmp_path, {"a": hgx()}), "--format", "json"))
     report["subjects"][1]["facts"]["compared"] = {"doctor": {}}
     (tmp_path / "b.json").write_text(json.dumps(report).replace('"a"', '"b"'))
@@ -266,16 +266,16 @@ _NOT_SAID = "it does not state the reports that the findings of b come from"
 _TOO_MANY = "subjects[1].facts.reports[0].findings is a number with many digits; expected a whole number"
 
 
-@pytest.mark.parametrize(("more", "told"), [(-1, _NOT_SAID), (1, _NOT_SAID), (10**30, _TOO_MANY)])
+@pytest.mark.parametrize(("more", "shown"), [(-1, _NOT_SAID), (1, _NOT_SAID), (10**30, _TOO_MANY)])
 def test_findings_of_a_merged_host_that_are_of_none_of_its_reports(
-    wheelproof: Wheelproof, tmp_path: Path, more: int, told: str
+    wheelproof: Wheelproof, tmp_path: Path, more: int, shown: str
 ) -> None:
     fleet = write_fleet(tmp_path, {"a": hidden(hgx())})
     report = merged(wheelproof("report", "merge", fleet, "--format", "json"))
     report["subjects"][1]["facts"]["reports"][0]["findings"] += more
     (tmp_path / "b.json").write_text(json.dumps(report).replace('"a"', '"b"'))
 
-    assert f"b.json: {told}" in wheelproof("report", "merge", str(tmp_path)).out
+    assert f"b.json: {shown}" in wheelproof("report", "merge", str(tmp_path)).out
 
 
 def test_a_subject_whose_name_has_a_colon_is_compared(wheelproof: Wheelproof, tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_a_subject_whose_name_has_a_colon_is_compared(wheelproof: Wheelproof, tm
     assert row.split()[-2:] == ["!", "fail"]
 
 
-# --- What cannot be told
+# --- Undecided cases
 
 
 def test_an_expected_host_without_a_report_leaves_the_merge_undecided(wheelproof: Wheelproof, tmp_path: Path) -> None:
@@ -390,9 +390,9 @@ def test_the_gravest_of_too_many_findings_are_kept(wheelproof: Wheelproof, tmp_p
     assert run.status == 1
     fleet, host = merged(run)["subjects"]
     assert (len(host["results"]), host["results"][0]["message"]) == (MOST_RESULTS, "the last of all")
-    (told,) = [result for result in fleet["results"] if result["rule"] == "MTX206"]
-    assert (told["outcome"], told["severity"]) == ("fail", "warning")
-    assert told["message"].endswith("has 1,006 findings, of which the 1,000 most severe are kept")
+    (shown,) = [result for result in fleet["results"] if result["rule"] == "MTX206"]
+    assert (shown["outcome"], shown["severity"]) == ("fail", "warning")
+    assert shown["message"].endswith("has 1,006 findings, of which the 1,000 most severe are kept")
     kept = (tmp_path / "merged.json", "--select", "DOC")
     kept[0].write_text(run.out)
     assert "MTX206" in wheelproof("report", "merge", *map(str, kept)).out

@@ -1,4 +1,4 @@
-"""What nodes must be: a node that is not fails, and what its report does not say is undecided."""
+"""Requirements of nodes: a node that violates one fails, and a fact missing in its report is undecided."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def is_valid(text: str) -> bool:
 
 def test_the_schema_says_the_same() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    by_names = ("brackets", "regular expression", "unknown GPU", "not a version condition")  # what no schema can say
+    by_names = ("brackets", "regular expression", "unknown GPU", "not a version condition")  # not checked by a schema
     for text, reason in WRONG:
         assert is_valid(text) is any(name in reason for name in by_names), text
 

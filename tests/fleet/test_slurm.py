@@ -31,7 +31,7 @@ def slurm() -> Iterator[Slurm]:
 
 
 def command_on_nodes(folder: Path, *, dead: str = "") -> str:
-    """A wheelproof that reads what it knows of a node from FOLDER/NODE.json; the node ``dead`` takes it down."""
+    """A wheelproof that reads the facts of a node from FOLDER/NODE.json; the node ``dead`` takes it down."""
     wheelproof = f"{shlex.quote(sys.executable)} -m wheelproof"
     script = folder / "wheelproof-of-the-node"
     script.write_text(
@@ -45,7 +45,7 @@ def command_on_nodes(folder: Path, *, dead: str = "") -> str:
 
 
 def submit(slurm: Slurm, folder: Path, **variables: str) -> tuple[int, str]:
-    """Run the job on all nodes, in ``folder``; its exit code, and what it wrote."""
+    """Run the job on all nodes, in ``folder``; its exit code and output."""
     log = folder / "job.log"
     submitted = slurm.run(
         *("sbatch", "--parsable", "--nodes=4", f"--output={log}", SBATCH),
@@ -127,5 +127,5 @@ def test_real_doctors_agree_about_one_machine(slurm: Slurm, tmp_path: Path) -> N
 
 
 def test_the_names_of_all_nodes_as_the_manual_asks_for_them(slurm: Slurm) -> None:
-    asked = slurm.run("bash", "-c", "sinfo --noheader --Node --format=%N | sort -u | paste -sd,")
-    assert asked.stdout == "node1,node2,node3,node4\n"
+    listed = slurm.run("bash", "-c", "sinfo --noheader --Node --format=%N | sort -u | paste -sd,")
+    assert listed.stdout == "node1,node2,node3,node4\n"

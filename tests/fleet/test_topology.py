@@ -1,4 +1,4 @@
-"""Where hosts are: by their names, by a pattern, by a file of Slurm's or of TOML; and what that says of differences."""
+"""Places of hosts: by name, by pattern, by a file of Slurm or TOML; and their effect on differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernels' own tests share: the device, tensors of zeros, the error of a result. Needs torch."""
+"""Shared by the kernels' own tests: the device, tensors of zeros, the error of a result. Needs torch."""
 
 from __future__ import annotations
 

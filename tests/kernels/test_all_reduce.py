@@ -1,4 +1,4 @@
-"""The fused all-reduce: what one rank computes with signals, that it compiles for GPUs, and what is refused."""
+"""The fused all-reduce: the result of one rank with signals, compilation for GPUs, and refusals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.kernels.support import DEVICE, error, zeros
 
 ROWS, WIDTH = 3, 40
 
-# Compiles what waits for other ranks, which no case of the suite does: there is one process.
+# Compiles the code that waits for other ranks, which no case of the suite runs, in one process.
 PROGRAM = """
 import torch
 from kernels_smoke.norm.all_reduce_add_rms_norm import all_reduce_add_rms_norm

@@ -1,4 +1,4 @@
-"""Attention within blocks beyond the suite's cases: the list of blocks, autograd, what must not leak, what is wrong."""
+"""Attention within blocks beyond the suite's cases: the list of blocks, autograd, leaks, invalid arguments."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_rotated_before_rounding_is_nearer_than_rotated_afterwards() -> None:
     assert fused_error < separate_error
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy, in the interpreter, about what is not a number
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy in the interpreter, about NaN
 def test_what_is_in_one_sequence_does_not_reach_another() -> None:
     clean = drawn(133)
     dirty = [tensor.clone() for tensor in clean]

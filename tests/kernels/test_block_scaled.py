@@ -1,4 +1,4 @@
-"""The block-scaled product beyond the suite's cases: dtypes of each format, its emulation, and what it refuses."""
+"""The block-scaled product beyond the suite's cases: dtypes of each format, its emulation, and its refusals."""
 
 from __future__ import annotations
 

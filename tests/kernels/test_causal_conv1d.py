@@ -1,4 +1,4 @@
-"""The convolution as a server uses it: a prompt in pieces, then tokens and drafts; and what its functions refuse."""
+"""The convolution as a server uses it: a prompt in pieces, then tokens and drafts; and refusals."""
 
 from __future__ import annotations
 

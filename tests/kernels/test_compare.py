@@ -1,4 +1,4 @@
-"""What a comparison must not let pass: NaN, infinity, one bad row, one rounding too many, a code two steps off."""
+"""Results that a comparison must reject: NaN, infinity, one bad row, one rounding too many, a code two steps off."""
 
 from __future__ import annotations
 

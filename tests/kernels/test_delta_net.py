@@ -1,4 +1,4 @@
-"""The gated delta rule as a server uses it: prompts in pieces, then drafts; and what its functions refuse."""
+"""The gated delta rule as a server uses it: prompts in pieces, then drafts; and refusals."""
 
 from __future__ import annotations
 

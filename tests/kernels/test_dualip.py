@@ -1,4 +1,4 @@
-"""Dual ascent against another solver, and what the kernels of DuaLip refuse."""
+"""Dual ascent against another solver, and refusals of DuaLip's kernels."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_kernels_reach_the_optimum_that_highs_finds() -> None:
 def test_given_time_the_method_reaches_it_to_four_digits(
     others: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The interpreter would take minutes for so many steps; the suite holds the kernels to these functions.
+    # The interpreter would take minutes for so many steps; the suite compares the kernels with these functions.
     def product(matrix: Compressed, vector: torch.Tensor) -> torch.Tensor:
         return reference.sparse_product(matrix.segments, matrix.indices, matrix.values, vector).float()
 
@@ -133,7 +133,7 @@ def test_what_does_not_fit_is_refused() -> None:
 
 
 def little(cost: list[float], values: list[float], limits: list[float]) -> LinearProgram:
-    """A program with one block, whose variables all share the one row of A."""
+    """A program with one block, whose variables share the only row of A."""
     count = len(cost)
     return linear_program(
         torch.tensor(cost, device=DEVICE),

@@ -1,4 +1,4 @@
-"""The fused operations beyond the suite's cases: their own results, tensors of any shape, and what they refuse."""
+"""The fused operations beyond the suite's cases: their own results, tensors of any shape, and refusals."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def refused(function: Callable[..., Any], *changes: tuple[dict[str, Any], str]) 
 
 
 def every_fault(name: str, *shape: int) -> list[tuple[dict[str, Any], str]]:
-    """What is wrong with ``name``, which should be ``shape`` in float32, in each way that a tensor can be."""
+    """Every fault of the tensor ``name``, which should be ``shape`` in float32."""
     return [
         ({name: zeros(*shape[:-1], shape[-1] + 1)}, f"^{name} must have the shape"),
         ({name: zeros(1, *shape)}, f"^{name} must have the shape"),

@@ -36,7 +36,7 @@ PLANNED = sorted(
 
 
 class Calling:
-    """Stands for the module of a kernel in ``Kernel.launch``; what is to be called comes from ``of(function)``."""
+    """Replaces the module of a kernel in ``Kernel.launch``; ``of(function)`` makes its functions."""
 
     def __init__(self, kernel: Kernel, of: Callable[[Any], Any]) -> None:
         self._module, self._of = importlib.import_module(kernel.module), of
@@ -79,7 +79,7 @@ def test_a_plan_writes_the_bits_that_the_function_writes_and_making_it_writes_no
 
 
 def given(function: Any) -> Callable[..., dict[str, Any]]:
-    """What a call of ``function`` is given, by name, instead of that call."""
+    """The arguments of a call of ``function``, by name, instead of the call."""
     return lambda *args, **kwargs: dict(inspect.signature(function.function).bind(*args, **kwargs).arguments)
 
 
@@ -103,7 +103,7 @@ def test_plans_and_calls_like_earlier_ones_compute_from_the_values_of_other_tens
     _, wanted = launched(lambda function: function.function, 1)
     launched(lambda function: function, 0)
     _, by_call = launched(lambda function: function, 1)
-    assert len(function._kept) == 1  # the second call was made by what was kept of the first
+    assert len(function._kept) == 1  # the second call used the recording of the first
     plan, _ = launched(lambda function: function.plan, 0)
     arguments, by_plan = launched(given, 1)
     if isinstance(plan, Plan):
@@ -210,7 +210,7 @@ def test_a_plan_of_tensors_without_values_compiles() -> None:
 
 @pytest.fixture
 def kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plain calls on this device keep what they checked, as on a GPU."""
+    """Plain calls on this device keep their recordings, as on a GPU."""
     monkeypatch.setattr(torch.Tensor, "is_cuda", True)
 
 
@@ -261,20 +261,20 @@ def test_one_tensor_for_two_arguments_is_another_call() -> None:
 def test_another_layout_of_the_launch_is_used_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = drawn()
     fused_add_rms_norm(**arguments)
-    asked: list[int] = []
+    requested: list[int] = []
     before = norm.configure
 
     def configure(width: int) -> Any:
-        asked.append(width)
+        requested.append(width)
         return before(width)
 
     monkeypatch.setattr(norm, "configure", configure)
     fused_add_rms_norm(**arguments)
-    assert asked == [WIDTH]
+    assert requested == [WIDTH]
 
 
 @pytest.mark.usefixtures("kept")
-def test_results_that_are_allocated_have_the_dtype_that_was_asked_for() -> None:
+def test_results_that_are_allocated_have_the_dtype_that_was_requested() -> None:
     a, b = (torch.ones(20, 32, device=DEVICE, dtype=torch.float16) for _ in range(2))
     one = torch.ones(1, device=DEVICE)
     for _ in range(2):
@@ -321,7 +321,7 @@ def test_a_call_with_tensors_that_share_memory_is_checked_although_one_like_it_w
 
 @dataclass(frozen=True)
 class Begun:
-    """The first ``count`` elements of ``x``; what keeps these alive is not compared."""
+    """The first ``count`` elements of ``x``; the owner of their memory is not compared."""
 
     x: torch.Tensor
     count: int

@@ -1,4 +1,4 @@
-"""Cross entropy as training uses it, next to torch; and what is refused."""
+"""Cross entropy as training uses it, against torch; and refusals."""
 
 from __future__ import annotations
 

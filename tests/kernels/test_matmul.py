@@ -1,4 +1,4 @@
-"""The scaled products beyond the suite's cases: a result that they allocate themselves, and what they refuse."""
+"""The scaled products beyond the suite's cases: a result that they allocate themselves, and refusals."""
 
 from __future__ import annotations
 

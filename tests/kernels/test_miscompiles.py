@@ -1,4 +1,4 @@
-"""The probes of known miscompiles beyond the suite's cases: their own results, and what they refuse."""
+"""The probes of known miscompiles beyond the suite's cases: their own results, and refusals."""
 
 from __future__ import annotations
 

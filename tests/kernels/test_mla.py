@@ -1,4 +1,4 @@
-"""Decoding of latent attention beyond the suite's cases: a result that it allocates itself, and what it refuses."""
+"""Decoding of latent attention beyond the suite's cases: a result that it allocates itself, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grouped products beyond the suite's cases: a result that they allocate themselves, and what they refuse."""
+"""The grouped products beyond the suite's cases: a result that they allocate themselves, and refusals."""
 
 from __future__ import annotations
 

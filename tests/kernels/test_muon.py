@@ -1,4 +1,4 @@
-"""Muon as a network meets it: a short training, and what its functions refuse."""
+"""Muon as a network meets it: a short training, and refusals."""
 
 from __future__ import annotations
 

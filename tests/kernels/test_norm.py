@@ -1,4 +1,4 @@
-"""The fused norm beyond the suite's cases: what it returns, and arguments that do not fit."""
+"""The fused norm beyond the suite's cases: its results, and invalid arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The floor of a function from outside: what it moves through memory, each tensor as often as it has to."""
+"""The floor of an external function: its memory traffic, each tensor as often as necessary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paged attention: what it refuses, and how a call is laid out."""
+"""Paged attention: refusals, and the layout of a call."""
 
 from __future__ import annotations
 

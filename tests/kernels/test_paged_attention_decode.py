@@ -1,4 +1,4 @@
-"""Decoding over a paged cache beyond the suite's cases: a result that it allocates itself, and what it refuses."""
+"""Decoding over a paged cache beyond the suite's cases: a result that it allocates itself, and refusals."""
 
 from __future__ import annotations
 

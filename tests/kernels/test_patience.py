@@ -1,4 +1,4 @@
-"""Cases that find too little memory, while other children of the suite may hold it."""
+"""Cases without enough memory, which other children of the suite may use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FULL, RIGHT = {"outcome": "error", "message": f"{NO_MEMORY}: 4 GiB"}, {"outcome"
 
 @pytest.fixture
 def results(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What the runs of cases come to, in turn; the list is consumed."""
+    """The results of cases in turn; the list is consumed."""
     coming: list[dict[str, Any]] = []
     monkeypatch.setattr(tasks, "run", lambda *_: coming.pop(0))
     monkeypatch.setattr(tasks, "PAUSE", 0.0)
@@ -84,8 +84,10 @@ def test_a_crash_is_reported_though_cuda_answers_nothing_afterwards(
     assert list(tried(1)) == ["crash"]
 
 
-@pytest.mark.parametrize("said", ["CUDA out of memory. Tried to allocate 4.00 GiB", "CUBLAS_STATUS_ALLOC_FAILED when"])
-def test_what_says_that_there_is_too_little_memory(said: str) -> None:
-    failure = tasks._failure(RuntimeError(said))  # what decides it
+@pytest.mark.parametrize(
+    "message", ["CUDA out of memory. Tried to allocate 4.00 GiB", "CUBLAS_STATUS_ALLOC_FAILED when"]
+)
+def test_what_says_that_there_is_too_little_memory(message: str) -> None:
+    failure = tasks._failure(RuntimeError(message))  # the deciding code
     assert failure["outcome"] == "error"
     assert failure["message"].startswith(NO_MEMORY)

@@ -1,4 +1,4 @@
-"""Quantisation beyond the suite's cases: what the functions return, and arguments that do not fit."""
+"""Quantisation beyond the suite's cases: results, and invalid arguments."""
 
 from __future__ import annotations
 

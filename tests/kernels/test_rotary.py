@@ -1,4 +1,4 @@
-"""The rotary embeddings beyond the suite's cases: what they return, and arguments that do not fit."""
+"""The rotary embeddings beyond the suite's cases: results, and invalid arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The k greatest of each row beyond the suite's cases: what is drawn over many uniforms, and what is refused."""
+"""The k greatest of each row beyond the suite's cases: draws over many uniforms, and refusals."""
 
 from __future__ import annotations
 

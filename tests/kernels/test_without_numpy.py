@@ -1,4 +1,4 @@
-"""Kernels are compiled in environments without NumPy, as those of a matrix are."""
+"""Kernels are compiled in environments without NumPy, such as a matrix's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Imports every module of kernels_smoke where NumPy cannot be imported, and prints those that fail.
+# Imports every module of kernels_smoke without NumPy, and prints failing ones.
 PROGRAM = """
 import importlib, pkgutil, sys, warnings
 class Missing:

@@ -136,9 +136,9 @@ def test_paths_urls_and_sizes_that_are_refused(allowed: Path) -> None:
 
     async def questions(call: Call) -> None:
         for tool, arguments, sentence in refused:
-            failed, said = await call(tool, **arguments)
-            assert failed, (tool, arguments, said)
-            assert sentence in said, (tool, arguments)
+            failed, message = await call(tool, **arguments)
+            assert failed, (tool, arguments, message)
+            assert sentence in message, (tool, arguments)
 
     ask(allowed, questions, "--offline")
 

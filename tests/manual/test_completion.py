@@ -1,4 +1,4 @@
-"""The completion scripts, in the real shells: what is typed, and what the Tab key makes of it."""
+"""The completion scripts, in the real shells: typed text, and its completion by the Tab key."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ COMPLETED = [
 
 @pytest.fixture(scope="module")
 def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the script of each shell, and with what a user has there."""
+    """A folder with the script of each shell, and a user's other files."""
     folder = tmp_path_factory.mktemp("user")
     for shell in ("bash", "zsh", "fish"):
         command = [sys.executable, "-m", "wheelproof", "completion", shell]

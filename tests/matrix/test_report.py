@@ -81,7 +81,7 @@ def test_people_read_a_table_of_cells_and_of_steps() -> None:
     assert "aarch64-py3.12-torch2.11.0 is known to be cpu: there is no other" in text
 
 
-def test_equal_machine_code_is_said_and_unequal_code_counted() -> None:
+def test_equal_machine_code_is_reported_and_unequal_code_counted() -> None:
     equal = beside(("mm", "aa"), ("norm", "bb"), there=made(("mm", "aa"), ("norm", "bb"), machine="x86_64"))
     unequal = beside(("mm", "aa"), ("norm", "bb"), there=made(("mm", "aa"), ("norm", "cc"), machine="x86_64"))
 

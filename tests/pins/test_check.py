@@ -1,4 +1,4 @@
-"""What `pins check` says of a tree: what is found fails, what is unknown is undecided."""
+"""Results of `pins check` on a tree: findings fail, unknown requirements are undecided."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MATRIX = (
 
 
 def verdict(folder: Path, targets: tuple[Target, ...] = EVERY_LINUX) -> str:
-    """What the results come to: "fail", "undecided" or "pass"; warnings and notes are a pass."""
+    """The verdict of the results: "fail", "undecided" or "pass"; warnings and notes are a pass."""
     rules = [rule for rule in all_rules() if rule.kind == KIND]
     subjects = check_files([folder], Policy(), INSTALLED, rules, targets=targets).subjects
     results = [result for subject in subjects for result in subject.results]

@@ -1,6 +1,6 @@
 """The corpus: every format, byte for byte, in both sets of names, with the warnings that each file should give.
 
-``tests/data/pins`` holds ``input``, ``expected-core``, ``expected-wide``, and a manifest with the warnings in prose.
+``tests/data/pins`` has ``input``, ``expected-core``, ``expected-wide``, and a manifest with the warnings in prose.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NAMES = [case["name"] for case in MANIFEST]
 BY_EFFECT = DATA / "pins-by-effect"
 MANIFEST_BY_EFFECT = json.loads((BY_EFFECT / "manifest.json").read_text())
 
-# What stands for each warning of the manifest.
+# The notice for each warning of the manifest.
 CODES = {
     "transformers[torch]: extra pulls torch transitively": "extra",
     "nvidia-modelopt[torch] extra": "extra",

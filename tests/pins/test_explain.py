@@ -47,7 +47,7 @@ def test_the_version_of_an_environment(wheelproof: Wheelproof, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "said"),
+    ("arguments", "status", "message"),
     [
         (["torchvision>=0.22", "--installed", "2.7.0"], 2, "the requirement is about torchvision"),
         (["torch=>2", "--installed", "2.7.0"], 2, "does not parse"),
@@ -55,11 +55,11 @@ def test_the_version_of_an_environment(wheelproof: Wheelproof, tmp_path: Path) -
         (["torch", "--python", "nowhere"], 3, "there is no"),
     ],
 )
-def test_what_cannot_be_explained(wheelproof: Wheelproof, arguments: list[str], status: int, said: str) -> None:
+def test_what_cannot_be_explained(wheelproof: Wheelproof, arguments: list[str], status: int, message: str) -> None:
     run = wheelproof("pins", "explain", *arguments)
 
     assert run.status == status
-    assert said in run.err
+    assert message in run.err
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""jax and tensorflow as families: what replaces, breaks or joins them is found as it is for torch."""
+"""jax and tensorflow as families: replacements, conflicts and additions are found as for torch."""
 
 from __future__ import annotations
 

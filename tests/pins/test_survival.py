@@ -19,7 +19,7 @@ from wheelproof.pins.survival import parse_installed, parse_spec, survives
 KEPT, REPLACED, REFUSED = "kept", "replaced", "refused"  # refused: the index has no such version, and nothing happens
 CUDA, NIGHTLY, NGC = "2.7.0+cu128", "2.12.0.dev20260101+cu130", "2.7.0a0+ecf3bae40a.nv25.3"
 
-# What happens to each installed version; ``torch`` is on the index as 2.7.0, 2.8.0 and 2.12.0.
+# The fate of each installed version; ``torch`` is on the index as 2.7.0, 2.8.0 and 2.12.0.
 TABLE: Mapping[str, tuple[str, str, str]] = {
     # requirement     CUDA      NIGHTLY   NGC
     "torch": (KEPT, KEPT, KEPT),
@@ -97,7 +97,7 @@ def asked_of_pip(world: World) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("spec", "installed", "told"),
+    ("spec", "installed", "reason"),
     [
         (">2.7.0", CUDA, ">2.7.0 excludes every local version of 2.7.0: 2.7.0+cu128 counts as 2.7.0"),
         ("===2.7.0", CUDA, "=== compares the text, local version included: 2.7.0+cu128 is not 2.7.0"),
@@ -110,13 +110,13 @@ def asked_of_pip(world: World) -> dict[str, str]:
         ("==2.8.0", CUDA, "2.7.0+cu128 does not satisfy ==2.8.0"),
     ],
 )
-def test_the_reason(spec: str, installed: str, told: str) -> None:
-    assert told in survives(parse_spec(spec), Version(installed)).reasons
+def test_the_reason(spec: str, installed: str, reason: str) -> None:
+    assert reason in survives(parse_spec(spec), Version(installed)).reasons
 
 
 def test_a_pre_release_that_is_installed_counts() -> None:
-    (told,) = survives(parse_spec("torch>=2.7"), Version(NIGHTLY)).reasons
-    assert "a pre-release that is installed counts" in told
+    (reason,) = survives(parse_spec("torch>=2.7"), Version(NIGHTLY)).reasons
+    assert "a pre-release that is installed counts" in reason
 
 
 @pytest.mark.parametrize("installer", ["uv", "pip"])

@@ -115,7 +115,7 @@ class Outside:
         environment = self.folder / "env"
         uv("venv", "--offline", "--quiet", "--python", sys.executable, str(environment))
         self.python = environment / "bin/python"
-        # What .venv holds is found after the environment's own; its plug-ins would not count.
+        # Packages in .venv come after the environment's own; its plug-ins would not count.
         (site,) = environment.glob("lib/python*/site-packages")
         places = (ROOT / "tools", ROOT, sysconfig.get_paths()["purelib"])
         (site / "wheelproof.pth").write_text("".join(f"{place}\n" for place in places))

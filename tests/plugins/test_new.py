@@ -1,4 +1,4 @@
-"""``wheelproof new``: what it writes builds, tests and runs, without a change."""
+"""``wheelproof new``: its output builds, tests and runs, without a change."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_nothing_is_overwritten(wheelproof: Wheelproof) -> None:
 
 
 def test_the_page_shows_these_commands() -> None:
-    """The page's commands that change an environment are those of the test above."""
+    """The page's commands that change an environment equal those of the test above."""
     shown = [command.text for block in read_blocks(PAGE) for command in block.commands]
     assert [shlex.split(command)[:2] for command in shown] == [
         ["wheelproof", "new"],

@@ -141,7 +141,7 @@ NAMED = "the plug-in acme (rules of acme-rules 1.0) "
 
 
 class TestFaultsOfRules:
-    """Each is an error with the name of the plug-in; what ours found stays."""
+    """Each is an error with the name of the plug-in; our own results stay."""
 
     @pytest.mark.parametrize(
         ("source", "sentence"),
@@ -188,19 +188,19 @@ class TestFaultsOfRules:
 
         report = outside.report("verify", "demo-1.0-py3-none-any.whl", "other-1.0-py3-none-any.whl", "--no-index")
 
-        said = {rule: results_of(report, rule) for rule in (f"ACME00{number}" for number in range(1, 9))}
+        results = {rule: results_of(report, rule) for rule in (f"ACME00{number}" for number in range(1, 9))}
         no_check = f"{NAMED}could not perform this check: "
-        assert said["ACME001"][0] == ("fail", "found")
-        assert said["ACME002"][0] == ("error", f"{no_check}KeyError: 'nope' (__init__.py, line 8)")
-        assert said["ACME003"][0] == ("error", f"{no_check}it gave a str; expected a wheel_checks.Finding")
-        assert said["ACME004"][0] == ("skip", "not asked")
-        assert said["ACME005"][0] == ("error", "too far")
-        assert said["ACME006"][0][0] == "error"
-        assert said["ACME007"][0] == ("error", f"{no_check}did not finish within 10 s")
-        assert said["ACME008"][0] == ("error", f"{no_check}ACME007, which came before, did not finish within 10 s")
+        assert results["ACME001"][0] == ("fail", "found")
+        assert results["ACME002"][0] == ("error", f"{no_check}KeyError: 'nope' (__init__.py, line 8)")
+        assert results["ACME003"][0] == ("error", f"{no_check}it gave a str; expected a wheel_checks.Finding")
+        assert results["ACME004"][0] == ("skip", "not asked")
+        assert results["ACME005"][0] == ("error", "too far")
+        assert results["ACME006"][0][0] == "error"
+        assert results["ACME007"][0] == ("error", f"{no_check}did not finish within 10 s")
+        assert results["ACME008"][0] == ("error", f"{no_check}ACME007, which came before, did not finish within 10 s")
         assert report["status"] == 1
         # The second wheel is judged at the same time, or finds that the plug-in is not asked again.
-        assert {outcome for outcome, _ in said["ACME007"]} == {"error"}
+        assert {outcome for outcome, _ in results["ACME007"]} == {"error"}
         assert report["seconds"] < 60
 
     def test_a_rule_that_hangs_can_be_ignored(self, tmp_path: Path) -> None:
@@ -363,6 +363,6 @@ def test_endless_loops_end_at_the_deadline(tmp_path: Path) -> None:
     with ThreadPoolExecutor() as pool:
         ended = dict(zip(ENDLESS, pool.map(hang, ENDLESS), strict=True))
 
-    for kind, (status, said) in ended.items():
-        assert f"the plug-in acme ({kind} of acme-loop 1.0) did not finish within 10 s" in said
+    for kind, (status, results) in ended.items():
+        assert f"the plug-in acme ({kind} of acme-loop 1.0) did not finish within 10 s" in results
         assert status in (1, 3)

@@ -41,7 +41,7 @@ def test_a_requirement_takes_all_files_of_its_versions(requirement: str, pre: bo
     assert names(find(requirement, pre=pre)) == found
 
 
-def test_a_folder_takes_wheels_and_source_archives_and_leaves_out_what_is_told(tmp_path: Path) -> None:
+def test_a_folder_takes_wheels_and_source_archives_and_reports_the_rest(tmp_path: Path) -> None:
     for name in (ONE, "demo-1.0.tar.gz", "other-1.0-py3-none-any.whl", "signatures.zip", "notes.txt"):
         (tmp_path / name).write_bytes(b"")
 
@@ -79,7 +79,7 @@ def test_links_and_file_urls(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "said"),
+    ("target", "message"),
     [
         ("other==1.0", "'other==1.0' is not a file of demo, the project of the expectation"),
         ("demo[extra]", "'demo[extra]' names more than a project and versions"),
@@ -87,11 +87,11 @@ def test_links_and_file_urls(tmp_path: Path) -> None:
         ("https://example.org/simple/", "'https://example.org/simple/' is not a link to a wheel or source archive"),
     ],
 )
-def test_a_target_that_means_nothing(target: str, said: str) -> None:
+def test_a_target_that_means_nothing(target: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         find(target)
 
-    assert caught.value.what.startswith(said)
+    assert caught.value.what.startswith(message)
 
 
 @pytest.mark.parametrize("target", ["demo==4.0", "dist/demo-1.0-py3-none-any.whl", "absent/"])

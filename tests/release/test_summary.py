@@ -18,7 +18,7 @@ def result(
 
 
 def report(*subjects: Subject, whole: tuple[CheckResult, ...] = (), **cell: Any) -> Report:
-    """A release of two cells; ``cell`` changes the one of aarch64."""
+    """A release of two cells; ``cell`` changes the aarch64 cell."""
     cells = [
         {"platform": "x86_64", "python": "3.12", "verdict": "pass", "accelerator": "CUDA 13.0", "files": [GOOD]},
         {"platform": "aarch64", "python": "3.12", "verdict": "fail", "accelerator": "CPU only", "files": [BAD]} | cell,
@@ -52,10 +52,10 @@ def test_ship() -> None:
 def test_what_could_not_be_checked_stops() -> None:
     found = report(Subject(BAD, "wheel", results=(result("WHL000", "no answer", Outcome.ERROR),)), verdict="undecided")
 
-    told = text_summary(found)
-    assert told.startswith("STOP")
-    assert "  not checked  WHL000  no answer: demo-cp312-aarch64.whl\n" in told
-    assert "not checked CPU only" in told
+    shown = text_summary(found)
+    assert shown.startswith("STOP")
+    assert "  not checked  WHL000  no answer: demo-cp312-aarch64.whl\n" in shown
+    assert "not checked CPU only" in shown
 
 
 def test_the_same_words_about_many_files_are_one_reason() -> None:
@@ -92,7 +92,7 @@ def test_markdown() -> None:
 def test_no_text_of_a_wheel_is_obeyed() -> None:
     found = report(whole=(result("REL102", HOSTILE),))
 
-    for told in (text_summary(found), markdown_summary(found)):
-        assert "\x1b" not in told
-        assert "\n::warning" not in told
+    for shown in (text_summary(found), markdown_summary(found)):
+        assert "\x1b" not in shown
+        assert "\n::warning" not in shown
     assert "<script>" not in markdown_summary(found)

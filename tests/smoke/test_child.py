@@ -1,4 +1,4 @@
-"""The process of the suite: its report, its last words, its deadline, and that nothing of it is left behind."""
+"""The process of the suite: its report, its last words, its deadline, and no leftovers."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_what_hangs_is_killed_at_the_deadline_with_all_that_it_started(tmp_path:
     assert gone(pids)
 
 
-def test_what_cannot_be_started_is_said(tmp_path: Path) -> None:
+def test_what_cannot_be_started_is_reported(tmp_path: Path) -> None:
     script = tmp_path / "python"
     script.write_text("#!/nowhere/python\n")
     script.chmod(0o755)
@@ -136,8 +136,8 @@ def test_a_suite_that_does_not_listen_is_killed(tmp_path: Path, pids: Path, monk
 
 
 def test_on_a_terminal_progress_is_shown_and_still_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = "sys.stderr.write(f'terminal: {sys.stderr.isatty()}, {os.get_terminal_size(2).columns}\\n')"
-    python = fake_interpreter(tmp_path, told)
+    program = "sys.stderr.write(f'terminal: {sys.stderr.isatty()}, {os.get_terminal_size(2).columns}\\n')"
+    python = fake_interpreter(tmp_path, program)
     monkeypatch.setenv("COLUMNS", "123")
     screen, own = pty.openpty()
     with os.fdopen(own, "w") as stderr:

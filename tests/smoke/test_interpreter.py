@@ -73,7 +73,7 @@ def test_a_path_is_taken_as_it_is(tmp_path: Path) -> None:
     link = tmp_path / "python"
     link.symlink_to(python)
 
-    assert find_interpreter(str(link), {}).path == str(link)  # not what it leads to: that is not a venv
+    assert find_interpreter(str(link), {}).path == str(link)  # not its target, which is no venv
 
 
 def test_a_folder_is_an_environment(tmp_path: Path) -> None:
@@ -88,14 +88,14 @@ def test_a_name_is_looked_for_on_the_path(tmp_path: Path) -> None:
     assert find_interpreter("python3", {"PATH": f"{folder}/bin"}).path == f"{folder}/bin/python3"
 
 
-def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+def test_what_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r"there is no .*/nowhere"):
         find_interpreter(str(tmp_path / "nowhere"), {})
     with pytest.raises(NotFoundError, match="is no Python environment"):
         find_interpreter(str(tmp_path), {})
 
 
-def test_a_file_that_cannot_be_run_is_said(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_run_is_reported(tmp_path: Path) -> None:
     (tmp_path / "python").write_text("")
     with pytest.raises(SourceError, match=r"/python cannot be run"):
         find_interpreter(str(tmp_path / "python"), {})

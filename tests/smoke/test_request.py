@@ -1,4 +1,4 @@
-"""What was requested, as options of the suite and as the command that asks for it again."""
+"""A request, as options of the suite and as the command that repeats it."""
 
 from __future__ import annotations
 

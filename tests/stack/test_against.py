@@ -1,4 +1,4 @@
-"""``stack --against``: what changes between two states of a file, for a review."""
+"""``stack --against``: the changes between two states of a file, for a review."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_nothing_of_the_repository_is_executed(wheelproof: Wheelproof, tree: Pat
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--against", "no-such-branch"], "is neither a file nor a commit of the repository"),
         (["--against", "--output=x"], "is neither a file nor a commit of the repository"),
@@ -163,10 +163,10 @@ def test_nothing_of_the_repository_is_executed(wheelproof: Wheelproof, tree: Pat
         (["other", "--against", "HEAD"], "--against compares one file"),
     ],
 )
-def test_what_cannot_be_compared(wheelproof: Wheelproof, tree: Path, arguments: list[str], said: str) -> None:
+def test_what_cannot_be_compared(wheelproof: Wheelproof, tree: Path, arguments: list[str], message: str) -> None:
     commit(tree / "requirements.txt", "other==1.0\n")
     if arguments[-1].startswith("--output"):
         arguments = [f"--against={arguments[-1]}"]
     run = wheelproof("stack", "-r", "requirements.txt", "--platform", "aarch64", "--python", "3.12", *arguments)
     assert run.status == 2
-    assert said in run.err
+    assert message in run.err

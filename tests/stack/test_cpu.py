@@ -43,7 +43,7 @@ def test_who_asks_for_the_cpu(
 
 
 def severities_of(report: dict[str, Any]) -> list[str]:
-    """The severities of what did not pass of the two rules about it."""
+    """The severities of failed results of the two rules about it."""
     results = [result for subject in report["subjects"] for result in subject["results"]]
     return [
         result["severity"]

@@ -1,4 +1,4 @@
-"""What requirements files ask for, and what they make no installer open, fetch or build."""
+"""The requirements in files, and the files that no installer opens, fetches or builds."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def test_addresses_of_a_lock_are_not_contacted(tmp_path: Path, name: str) -> Non
         handed(written(tmp_path, 'lock-version = "1.0"\n', name))
 
 
-# What an installer would build, or ask others for
+# Builds and queries of an installer
 
 BUILDS = [  # each was seen to run code in November 2026, with pip or with uv
     "-e .",

@@ -50,17 +50,17 @@ explicit = true
 def test_extras_and_groups(
     tmp_path: Path, chosen: ExtrasAndGroups, requirements: list[str], pinned: dict[str, str]
 ) -> None:
-    asked = parse_inputs([str(written(tmp_path, PROJECT, "pyproject.toml"))], [], chosen)
+    requested = parse_inputs([str(written(tmp_path, PROJECT, "pyproject.toml"))], [], chosen)
     config = replace(CONFIG, trust=NO_TRUST.with_places(["https://mine.example"]))
-    given = hand_over(asked, TARGET, config)
+    given = hand_over(requested, TARGET, config)
     assert (sorted(given.of_files), dict(given.pinned)) == (requirements, pinned)
-    assert asked.chosen == (*chosen.extras, *chosen.groups)
-    assert all(PROJECT.splitlines()[line.number - 1].count(str(line.requirement)) for line in asked.declared.lines)
+    assert requested.chosen == (*chosen.extras, *chosen.groups)
+    assert all(PROJECT.splitlines()[line.number - 1].count(str(line.requirement)) for line in requested.declared.lines)
 
 
 def test_every_extra(tmp_path: Path) -> None:
-    asked = parse_inputs([str(written(tmp_path, PROJECT, "pyproject.toml"))], [], ExtrasAndGroups(all_extras=True))
-    assert sorted(line.name for line in asked.declared.lines) == ["numpy", "torch", "torch", "triton"]
+    requested = parse_inputs([str(written(tmp_path, PROJECT, "pyproject.toml"))], [], ExtrasAndGroups(all_extras=True))
+    assert sorted(line.name for line in requested.declared.lines) == ["numpy", "torch", "torch", "triton"]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def packages(report: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 def findings(report: Mapping[str, Any]) -> list[tuple[str, str, str, int]]:
-    """Rule, outcome, message and line of what did not pass, less what wheels are judged by."""
+    """Rule, outcome, message and line of failed results, except those about wheels."""
     return [
         (r["rule"], r["outcome"], r["message"], r["location"].get("line", 0))
         for subject in report["subjects"]

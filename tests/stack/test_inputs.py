@@ -1,4 +1,4 @@
-"""What the arguments of ``wheelproof stack`` ask for."""
+"""The request in the arguments of ``wheelproof stack``."""
 
 from __future__ import annotations
 
@@ -26,14 +26,18 @@ def test_requirements_and_files_of_them(tmp_path: Path) -> None:
         "a @ https://example.org/a-1.0-py3-none-any.whl#sha256=0\n"
         "what is this\n"
     )
-    asked = parse_inputs(["numpy>=2"], [str(listed)])
-    assert list(map(str, asked.known)) == [
+    requested = parse_inputs(["numpy>=2"], [str(listed)])
+    assert list(map(str, requested.known)) == [
         "numpy>=2",
         'vllm==0.20.0; python_version > "3.10"',
         "torch==2.11.0",
         "a @ https://example.org/a-1.0-py3-none-any.whl#sha256=0",
     ]
-    assert (asked.requirements, asked.files, asked.label) == (("numpy>=2",), (listed,), "numpy>=2, requirements.txt")
+    assert (requested.requirements, requested.files, requested.label) == (
+        ("numpy>=2",),
+        (listed,),
+        "numpy>=2, requirements.txt",
+    )
 
 
 @pytest.mark.parametrize("as_option", [True, False])
@@ -50,11 +54,11 @@ def test_a_wheel_on_disk(tmp_path: Path) -> None:
 
 
 def test_names_show_no_password() -> None:
-    asked = parse_inputs(["demo @ https://user:hunter2@example.org/demo-1.0-py3-none-any.whl"], [])
-    assert "hunter2" not in asked.label
+    requested = parse_inputs(["demo @ https://user:hunter2@example.org/demo-1.0-py3-none-any.whl"], [])
+    assert "hunter2" not in requested.label
 
 
-def test_many_are_told_in_short() -> None:
+def test_many_are_reported_in_short() -> None:
     assert parse_inputs(["a", "b", "c", "d", "e"], []).label == "a, b, c and 2 more"
 
 

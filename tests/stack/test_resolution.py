@@ -30,7 +30,7 @@ OTHER = {path.replace("/simple/", "/other/"): file for path, file in simple_inde
 
 
 def report(server: RangeServer, wheelproof: Wheelproof, *arguments: str) -> dict[str, Any]:
-    """What ``stack app`` reports, without what differs from run to run."""
+    """The report of ``stack app``, without values that differ between runs."""
     run = wheelproof(
         "stack", "app", "--index-url", server.url("/simple"), "--python", "3.12", "--format", "json", *arguments
     )
@@ -50,15 +50,15 @@ def pages(server: RangeServer) -> list[str]:
 
 
 @pytest.mark.parametrize("files", [FILES, {**FILES, **OTHER}], ids=["one index", "two indexes"])
-def test_no_index_is_asked_again(wheelproof: Wheelproof, files: Mapping[str, bytes | Resource]) -> None:
+def test_no_index_is_queried_again(wheelproof: Wheelproof, files: Mapping[str, bytes | Resource]) -> None:
     with RangeServer(dict(files)) as server:
         more = ["--platform", "aarch64"]
         more += ["--extra-index-url", server.url("/other")] if len(files) > len(FILES) else []
         first = report(server, wheelproof, *more)
-        asked = len(server.requests)
+        count = len(server.requests)
         assert pages(server)
         assert report(server, wheelproof, *more) == first
-        assert [request.path for request in server.requests[asked:]] == []
+        assert [request.path for request in server.requests[count:]] == []
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_where_more_counts_nothing_is_left_out(place: Place) -> None:
     assert known(Place(ONE, LISTED), place).only({"demo": LISTED[3]}, AARCH64) is None
 
 
-def test_files_without_a_version_are_told_apart_by_their_names() -> None:
+def test_files_without_a_version_are_distinguished_by_their_names() -> None:
     odd = (*LISTED, *wheels(ONE, "x-y"), IndexFile("demo-2.0.tar.gz", f"{ONE}demo-2.0.tar.gz", index=ONE))
     kept = known(Place(ONE, odd)).only({"demo": LISTED[3]}, AARCH64)
     assert kept is not None

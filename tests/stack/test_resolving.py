@@ -1,5 +1,4 @@
-"""Source archives in a resolution, with the real uv: which are taken, what stands for their metadata, and that nothing
-of them is executed."""
+"""Source archives in a resolution, with the real uv: choices, substitutes for their metadata, and no execution."""
 
 from __future__ import annotations
 
@@ -244,7 +243,7 @@ def test_why_a_newer_release_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("attributes", "asked", "told"),
+    ("attributes", "requested", "expected"),
     [
         (
             'data-yanked="a placeholder"',
@@ -255,11 +254,11 @@ def test_why_a_newer_release_is_refused() -> None:
         ('data-requires-python="&gt;=3.13"', "demo", []),  # both pass over it, and take a pre-release
     ],
 )
-def test_a_pre_release_that_uv_alone_takes(attributes: str, asked: str, told: list[str]) -> None:
+def test_a_pre_release_that_uv_alone_takes(attributes: str, requested: str, expected: list[str]) -> None:
     final, newer = WheelBuilder("demo", "0.1"), WheelBuilder("demo", "2.0b1")
-    settled = settle(simple_index(final, newer, attributes={final.file_name: attributes}), asked)
+    settled = settle(simple_index(final, newer, attributes={final.file_name: attributes}), requested)
     assert versions(settled) == {"demo": "2.0b1"}
-    assert list(map(str, settled.pre_releases)) == told
+    assert list(map(str, settled.pre_releases)) == expected
 
 
 def test_a_source_archive_of_a_pre_release_where_final_ones_are_yanked() -> None:

@@ -27,7 +27,7 @@ MODULE = "demo/_C.cpython-312-aarch64-linux-gnu.so"
 
 
 def library(soname: str = "", needed: Sequence[str] = (), machine: str = "aarch64", **options: Any) -> bytes:
-    """A small shared library; ``options`` are those of :class:`Elf` (rpath, runpath, ...)."""
+    """A small shared library; ``options`` are passed to :class:`Elf` (rpath, runpath, ...)."""
     return Elf(machine=MACHINES[machine], soname=soname, needed=needed, **options).build().data
 
 
@@ -51,7 +51,7 @@ class Installed:
         return self
 
     def write(self, path: str, content: str | bytes) -> Self:
-        """Write a file, whatever any RECORD says of it."""
+        """Write a file, without changing RECORD."""
         file = self.site_packages / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content.encode() if isinstance(content, str) else content)

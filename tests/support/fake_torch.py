@@ -1,4 +1,4 @@
-"""An environment that holds torch 2.7.0+cu128, and a folder of wheels in which only other torch builds are found.
+"""An environment with torch 2.7.0+cu128, and a folder of wheels with only other torch builds.
 
 world = World.create(tmp_path)          # a venv of a few milliseconds, offline by its variables
 world.shell("uv pip install torch==2.8.0"); world.torch == "2.8.0"
@@ -116,7 +116,7 @@ class Done:
 
 @dataclass
 class World:
-    """A virtual environment with a torch, and an index without that torch. ``variables`` are those of every command."""
+    """A virtual environment with a torch, and an index without that torch. ``variables`` are for every command."""
 
     root: Path
     variables: dict[str, str] = field(default_factory=dict)
@@ -132,7 +132,7 @@ class World:
         torch(installed).write(own)
         world.variables = {
             "HOME": str(root / "home"),
-            "XDG_CONFIG_DIRS": str(root / "no-configuration"),  # this host's pip.conf may hold constraints
+            "XDG_CONFIG_DIRS": str(root / "no-configuration"),  # this host's pip.conf may have constraints
             "PATH": os.pathsep.join(
                 [str(Path(find_uv_bin()).parent), str(Path(sys.executable).parent), os.environ["PATH"]]
             ),

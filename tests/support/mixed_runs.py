@@ -1,4 +1,4 @@
-"""Twenty runs of every kind of command, each with findings of its own kind, built offline in a few seconds.
+"""Twenty runs of every kind of command, each with its own findings, built offline in a few seconds.
 
 for name, paths in mixed_runs(wheelproof, tmp_path): ...   # the same report in HTML, Markdown and JSON
 """

@@ -1,4 +1,4 @@
-"""Waiting for what must happen: for as long as that takes on a loaded machine, so that only a real hang fails."""
+"""Wait for an event for as long as it takes on a loaded machine, so that only a real hang fails."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-PATIENCE = 600.0  # seconds; no test that passes waits for it, on whatever machine
+PATIENCE = 600.0  # seconds; no passing test waits for it, on any machine
 TICK = 0.01
 
 T = TypeVar("T")
@@ -23,10 +23,10 @@ def wait_until(happened: Callable[[], T], what: str = "what was waited for") -> 
 
 
 def in_time(run: Callable[[float], T], begun: Callable[[T], object], deadline: float = 0.3) -> T:
-    """The first answer of ``run(deadline)`` that ``begun`` accepts; each deadline is twice the one before.
+    """The first answer of ``run(deadline)`` that ``begun`` accepts; each deadline is twice the last.
 
-    For what is ended at its deadline and must get as far as ``begun`` before: how long that takes depends on the load.
-    Raises AssertionError when even PATIENCE is too short.
+    For children that end at their deadline and must reach ``begun`` before, which depends on the load. Raises
+    AssertionError when even PATIENCE is too short.
     """
     while not begun(answer := run(deadline)):
         deadline *= 2

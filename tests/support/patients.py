@@ -3,7 +3,7 @@
 patient = Patient.make(tmp_path / "venv")                  # a venv: torch 2.11.0+cu130, NCCL, triton, all of them tiny
 patient.installed.remove("nvidia/nccl/lib/libnccl.so.2")   # and something that breaks it
 
-Its torch asks libcuda.so.1 as the real one does in the end, so that a driver of stubs decides what it sees.
+Its torch asks libcuda.so.1 as the real one does in the end, so that a stub driver decides its answer.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class jit:
 def torch_wheel(
     version: str = "2.11.0", build: str = "cu130", *, machine: str = MACHINE, python: str = TAG
 ) -> WheelBuilder:
-    """A tiny torch: its files lie where those of the real one do."""
+    """A tiny torch: with its files in the real places."""
     cuda = "'13.0'" if build.startswith("cu") else "None"
     wheel = WheelBuilder("torch", version, f"{python}-{python}-manylinux_2_28_{machine}")
     wheel.metadata(requires=["nvidia-nccl-cu13==2.28.9", "triton==3.6.0"] if cuda != "None" else [])

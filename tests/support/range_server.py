@@ -1,6 +1,6 @@
 """A loopback HTTP server with byte ranges that can misbehave on demand.
 
-A plain server and what it was asked::
+A plain server and its requests::
 
     with RangeServer({"/demo.whl": wheel_bytes, "/simple/demo/": b"<a href=...>"}) as server:
         client.open(server.url("/demo.whl"))
@@ -60,8 +60,8 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What goes back. ``cut`` drops the connection after so many bytes of the body; ``pause`` seconds pass between
-    pieces of ``piece`` bytes; ``raw`` replaces the whole answer, status line included.
+    """A response. ``cut`` drops the connection after so many bytes of the body; ``pause`` seconds pass between pieces
+    of ``piece`` bytes; ``raw`` replaces the whole answer, status line included.
     """
 
     status: int
@@ -88,7 +88,7 @@ class Resource:
     behave: Sequence[Behaviour] = ()
 
     def answer(self, request: Request, *, ranges: bool = True) -> Answer:
-        """What a faultless server answers: 200, 206, 304, 416; If-None-Match and If-Range are honoured."""
+        """The answer of a faultless server: 200, 206, 304, 416; If-None-Match and If-Range are honoured."""
         etag = f'"{hashlib.sha256(self.body).hexdigest()[:16]}"' if self.etag is None else self.etag
         guessed = mimetypes.guess_type(request.path)[0] or ("text/html" if request.path.endswith("/") else "")
         headers = {
@@ -142,7 +142,7 @@ def no_suffix_ranges(status: int = 416) -> Behaviour:
 
 
 def content_range(text: str, *, times: int | None = None, after: int = 0) -> Behaviour:
-    """A 206 carries this Content-Range ("" if none) whatever was asked."""
+    """A 206 carries this Content-Range ("" if none) for any request."""
 
     def behaviour(request: Request, answer: Answer) -> Answer:
         if answer.status != 206:

@@ -31,8 +31,8 @@ HOUR = 3600.0
 
 def torch(version: str, build: str, cuda: str, *requires: str) -> WheelBuilder:
     """A torch as PyTorch's index has it, or the package index: there METADATA does not name the build."""
-    said = f"__version__ = '{version.partition('+')[0]}+{build}'\ncuda = {cuda!r}\n"
-    built = WheelBuilder("torch", version).metadata(requires=requires).add("torch/version.py", said)
+    text = f"__version__ = '{version.partition('+')[0]}+{build}'\ncuda = {cuda!r}\n"
+    built = WheelBuilder("torch", version).metadata(requires=requires).add("torch/version.py", text)
     return built.add("torch/__init__.py", "from torch.version import __version__\n")
 
 

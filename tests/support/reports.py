@@ -27,7 +27,7 @@ HOSTILE = (
 )
 """Everything at once that a wheel could put into a member name to attack a terminal, a page, a log or a parser."""
 ARGUMENT = HOSTILE.replace("\x00", "").encode("utf-8", "ignore").decode()
-"""As much of it as an argument of a command can hold."""
+"""The part of it that fits into an argument of a command."""
 
 
 def result(

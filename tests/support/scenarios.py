@@ -1,13 +1,13 @@
-"""Scenarios: files that say what is known of a host, and which diagnosis that must give.
+"""Scenarios: files with the facts of a host, and the expected diagnosis.
 
 {"name": "the fabric manager does not run", "catalogue": "D01",
  "base": ["hgx", ["cuda_fails", 802]],                  # builders of tests.support.hosts, one applied to the other
- "facts": {"services": {"processes": []}},              # what is different from that, as `wheelproof.host/1` writes it
+ "facts": {"services": {"processes": []}},              # the differences, as in `wheelproof.host/1`
  "expect": {"root": "DOC401", "confidence": "proven"}}
 
-Without "base", "facts" are complete: the file of `wheelproof doctor --save-facts`. In a difference, an object that
-is where the base has a list of objects changes those that it names (by name, path, index, ...), adds what the list
-does not have, and omits what it lists under "-". Anything else that is not an object replaces what the base has.
+Without "base", "facts" are complete: the file of `wheelproof doctor --save-facts`. In a difference, an object in place
+of a list of objects changes the named ones (by name, path, index, ...), adds new ones, and omits those under "-". Any
+other value replaces the base's.
 """
 
 from __future__ import annotations

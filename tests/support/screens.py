@@ -1,4 +1,4 @@
-"""What a person sees: the real command on a pseudo-terminal of 80x24, which a terminal emulator draws."""
+"""The screen of a person: the real command on a pseudo-terminal of 80x24, which a terminal emulator draws."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\]8;[^\x1b]*\x1b\\")
 
 @dataclass(frozen=True)
 class Screen:
-    """How a command ended, what it wrote, and what is to be seen then; ``scrolled`` are lines that have gone."""
+    """The exit status of a command, its output, and the screen afterwards; ``scrolled`` are lines above it."""
 
     status: int
     written: str
@@ -37,7 +37,7 @@ class Screen:
 
     @property
     def lines(self) -> list[str]:
-        """What was written, without colours, links and lines of progress, of any length."""
+        """The output, without colours, links and lines of progress, of any length."""
         text = _CONTROLS.sub("", self.written).replace("\r\n", "\n")
         return [line.rpartition("\r")[2].rstrip() for line in text.split("\n")]
 
@@ -72,7 +72,7 @@ def run_on_screen(folder: Path, *arguments: str, environment: Mapping[str, str] 
 
 
 def _all_of(terminal: int) -> bytes:
-    """What is written until the last process that could write has ended."""
+    """The output until the last writing process has ended."""
     data = b""
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Real interactive shells on their own terminal: what a person would see on the line after the Tab key."""
+"""Real interactive shells on their own terminal: the line that a person sees after the Tab key."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _START = {"bash": ["bash", "--norc", "--noprofile", "-i"], "zsh": ["zsh", "-f", 
 
 
 def all_there() -> bool:
-    """True when every shell, and what checks and shows manual pages, is installed."""
+    """True when every shell, and the tools for manual pages, are installed."""
     return all(map(shutil.which, NEEDED))
 
 
 def line_after_tab(shell: str, script: Path, typed: str, folder: Path) -> str:
     """The line of bash or zsh in ``folder`` after ``typed``, the Tab key and a space, without spaces at its end.
 
-    With the space zsh takes back what it added for the next word of a list (``GB300,``).
+    With the space zsh removes its suffix for the next word of a list (``GB300,``).
     """
     terminal, side = pty.openpty()
     environment = {
@@ -62,9 +62,9 @@ def line_after_tab(shell: str, script: Path, typed: str, folder: Path) -> str:
 
 def fish_offers(script: Path, typed: str, folder: Path) -> set[str]:
     """What fish offers for the last word of ``typed``, without descriptions."""
-    asked = f"source {script}; complete -C {typed!r}"
+    command = f"source {script}; complete -C {typed!r}"
     child = subprocess.run(
-        ["fish", "--no-config", "-c", asked],
+        ["fish", "--no-config", "-c", command],
         cwd=folder,
         env={"PATH": os.environ["PATH"], "HOME": str(folder), "LC_ALL": "C.UTF-8"},
         capture_output=True,
@@ -78,10 +78,10 @@ def fish_offers(script: Path, typed: str, folder: Path) -> set[str]:
 
 def _read_until(terminal: int, pattern: str) -> str:
     """What matched (its first group, if any) in the output of the shell. Fails when the deadline passes."""
-    said, until = "", time.monotonic() + PATIENCE
+    output, until = "", time.monotonic() + PATIENCE
     while time.monotonic() < until:
         if select.select([terminal], [], [], 1.0)[0]:
-            said += os.read(terminal, 65536).decode(errors="replace")
-            if found := re.search(pattern, said):
+            output += os.read(terminal, 65536).decode(errors="replace")
+            if found := re.search(pattern, output):
                 return found[found.re.groups]
-    raise AssertionError(f"the shell did not answer {pattern}: {said!r}")
+    raise AssertionError(f"the shell did not answer {pattern}: {output!r}")

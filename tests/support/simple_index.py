@@ -13,7 +13,7 @@ from tests.support.wheels import WheelBuilder
 def simple_index(
     *wheels: WheelBuilder | SourceBuilder, attributes: Mapping[str, str] | None = None
 ) -> dict[str, bytes | Resource]:
-    """Paths to bodies: ``/simple/NAME/`` lists the wheels by relative links with hashes, ``/files/`` holds them.
+    """Paths to bodies: ``/simple/NAME/`` lists the wheels by relative links with hashes, ``/files/`` has them.
 
     ``attributes`` maps a file name to more attributes of its link (``data-yanked="reason"``).
     """

@@ -24,7 +24,7 @@ PROGRAMS = ("slurmctld", "slurmd", "sbatch", "srun", "scontrol", "sinfo")
 
 ENDED = ("COMPLETED", "FAILED", "NODE_FAIL", "TIMEOUT", "CANCELLED", "BOOT_FAIL", "OUT_OF_MEMORY")
 
-# One process per node stands for a machine: no accounting, no cgroups, no munge, since all of it is one user's.
+# One process per node replaces a machine: no accounting, no cgroups, no munge, all for one user.
 CONFIGURATION = """\
 ClusterName=wheelproof
 SlurmctldHost={host}(127.0.0.1)

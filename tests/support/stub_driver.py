@@ -1,8 +1,8 @@
 """A driver for the tests: real libcuda.so.1 and libnvidia-ml.so.1, compiled by gcc, that answer as variables say.
 
-driver = build(tmp_path / "driver")                       # the folder, with libcuda.so.580.159.04 and its links
-environment = variables(driver, STUB_CUINIT="802")        # this environment, with the folder in LD_LIBRARY_PATH
-build(tmp_path / "stubs", only="cuda", DEFAULT_CUINIT=34) # one that fails by itself, whatever the environment says
+driver = build(tmp_path / "driver") # the folder, with libcuda.so.580.159.04 and its links environment =
+variables(driver, STUB_CUINIT="802") # this environment, with the folder in LD_LIBRARY_PATH build(tmp_path / "stubs",
+only="cuda", DEFAULT_CUINIT=34) # one that always fails
 
 ``stub_driver.c`` names the variables.
 """

@@ -1,4 +1,4 @@
-"""Variant wheels and the documents that describe them, written by hand so that one thing at a time can be wrong.
+"""Variant wheels and the documents that describe them, written by hand so that one part at a time can be wrong.
 
 wheel = variant("cu130", ["nvidia :: sm_arch :: 90_real"])
 facts_of(wheel.build(), wheel.variant_name)

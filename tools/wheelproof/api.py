@@ -1,7 +1,6 @@
-"""``wheelproof.verify`` and ``wheelproof.stack``: what the commands do, for a program.
+"""``wheelproof.verify`` and ``wheelproof.stack``: the commands for programs.
 
-Nothing is printed, no signal handler is installed, and what goes wrong is an exception. Calls may be made from any
-thread, and several at a time.
+Nothing is printed, no signal handler is installed, and errors are exceptions. All functions are thread-safe.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ Path = str | PathLike[str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options of :func:`verify` and :func:`stack`: those of the commands, with the same defaults."""
+    """The options of :func:`verify` and :func:`stack`, with the defaults of the commands."""
 
-    platform: str | Sequence[str] = ()  # x86_64, aarch64, ... or all; if empty, that of ``gpu``, else of this host
+    platform: str | Sequence[str] = ()  # x86_64, aarch64, ... or all; by default that of ``gpu`` or of this host
     python: str | Sequence[str] = ()  # versions, such as 3.12; if empty, this Python
     expect: str = ""  # the expected build, such as cuda==13.0 or cpu; for ``stack``, of its torch
     gpu: str | Sequence[str] = ()  # GPUs it must run on, such as GB200 or sm_100
     driver: str | Sequence[str] = ()  # drivers it must run with, such as 580
-    depth: str = "quick"  # what to read: quick, links, gpu or full
+    depth: str = "quick"  # quick, links, gpu or full
     select: str | Sequence[str] = ()  # prefixes of the rules to run; if empty, all rules
     ignore: str | Sequence[str] = ()  # prefixes of rules not to run
     fail_on: str = "error"  # the lowest severity that makes the exit code 1: error, warning or never
-    index_url: str | None = None  # the package index; None for the one that uv and pip are configured to use
+    index_url: str | None = None  # the package index; None for the index configured for uv and pip
     extra_index_url: str | Sequence[str] = ()  # additional package indexes
     find_links: Path | Sequence[Path] = ()  # pages and folders with files
     no_index: bool = False  # use no package index
@@ -129,7 +128,7 @@ def _judgement(expectations: Expectations, options: Options) -> Judgement:
 
 @contextmanager
 def _opened(options: Options, depth: Depth) -> Iterator[Opened]:
-    """What is read from, with the reader of links if the depth needs it."""
+    """The opened sources, with the reader of links if the depth needs it."""
     places = Places(
         options.index_url,
         _texts(options.extra_index_url),

@@ -1,8 +1,8 @@
 """The tools of ``wheelproof mcp``: they read and judge, and change nothing.
 
-What a client asks is not trusted: a path must be below a folder that the user allowed, symbolic links resolved; no URL
-is contacted but the indexes that uv and pip are configured to use; no program and no interpreter can be named; answers
-are bounded. Fixes are text for the user, and nothing executes them.
+Requests are not trusted: a path must be below a folder that the user allowed, symbolic links resolved; no URL is
+contacted but the configured indexes of uv and pip; no program and no interpreter can be named; answers are bounded.
+Fixes are text for the user, and nothing executes them.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def make_server(allowed: Sequence[str], *, offline: bool = False) -> MCPServer:
     @server.tool()
     @_in_sentences
     async def explain(log: str) -> dict[str, Any]:
-        """The cause of the failure that a log shows (a traceback, what pip, docker or dmesg wrote), and its fix."""
+        """The cause of the failure that a log shows (a traceback, output of pip, docker or dmesg), and its fix."""
         if len(log) > LARGEST_LOG:
             raise UsageError(f"the log has {len(log):,} characters; the limit is {LARGEST_LOG:,}", hint="send its end")
         return summary(await _in_thread(explain_log, log.encode(errors="replace"), "the log"))
@@ -106,7 +106,7 @@ def make_server(allowed: Sequence[str], *, offline: bool = False) -> MCPServer:
     @server.tool()
     @_in_sentences
     async def rules(names: list[str] | None = None) -> dict[str, Any]:
-        """What rules mean: the pages of these ids (WHL201), or the titles of all rules."""
+        """The manual: the pages of these rules (WHL201), or the titles of all rules."""
         if names:
             return {"rules": [_page(get_rule(name)) for name in names[:MOST_FINDINGS]]}
         every = await _in_thread(all_rules)
@@ -115,7 +115,7 @@ def make_server(allowed: Sequence[str], *, offline: bool = False) -> MCPServer:
     @server.tool()
     @_in_sentences
     async def doctor(expect: str = "") -> dict[str, Any]:
-        """Why torch does not see the GPU of this host. expect: what it should have, such as gpu, cpu, 4 x GB200."""
+        """Why torch does not see the GPU of this host. expect: the expected hardware, such as gpu, cpu, 4 x GB200."""
         return await _in_thread(functools.partial(_diagnosis, expect=expect))
 
     @server.tool()
@@ -134,10 +134,10 @@ class _Places:
         self._folders = tuple(Path(folder).resolve() for folder in allowed)
 
     def path(self, text: str) -> Path:
-        """The real path of a file or folder. Raises UsageError for one that is not below a folder that is allowed."""
+        """The real path of a file or folder. Raises UsageError for a path that is not below an allowed folder."""
         for folder in self._folders:
             with contextlib.suppress(OSError, RuntimeError, ValueError):  # too long, a loop of links, a null character
-                real = (folder / text).resolve()  # an absolute path stays what it is
+                real = (folder / text).resolve()  # an absolute path is not changed by the join
                 if real.is_relative_to(folder) and real.exists():
                     return real
         raise UsageError(
@@ -146,7 +146,7 @@ class _Places:
         )
 
     def targets(self, text: str) -> list[str]:
-        """What ``verify`` is to judge: a requirement, or the real paths of wheels. Raises UsageError."""
+        """The targets of ``verify``: a requirement, or the real paths of wheels. Raises UsageError."""
         is_path = text.endswith(".whl") or "/" in text or text in {".", ".."}
         if not is_path and not any(_is_there(folder / text) for folder in self._folders):
             return [requirement(text)]
@@ -200,7 +200,7 @@ def summary(report: Report) -> dict[str, Any]:
 
 
 def _in_sentences(tool: Tool[Answered]) -> Tool[Answered]:
-    """The tool, whose errors reach the client as sentences; what else is raised is a bug, and shows no detail."""
+    """The tool with its errors as sentences for the client; other exceptions are bugs, and show no detail."""
 
     @functools.wraps(tool)
     async def answered(*arguments: Any, **options: Any) -> Answered:

@@ -1,4 +1,4 @@
-"""What every command that judges has: rules that are selected, and a report that it opens and closes."""
+"""Parts shared by the judging commands: selected rules, and the start and end of a report."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from wheelproof.plugins.loading import NO_PLUGINS, Plugins
 
 @dataclass(frozen=True, slots=True)
 class TreeRules:
-    """What the configuration ``file`` of a tree says about rules; "" if none exists.
+    """Settings of rules in the configuration ``file`` of a tree; "" without a file.
 
-    Its ``select`` and ``ignore`` come after those of the user. ``refused`` are its keys that are ignored, and why.
+    Its ``select`` and ``ignore`` come after those of the user. ``refused`` has its ignored keys, with the reason.
     """
 
     file: str = ""
@@ -44,7 +44,7 @@ class Selection:
     """The rules that count, by prefixes of their ids, and the lowest severity that fails the run.
 
     ``select`` and ``ignore`` are the user's; a ``tree`` may silence more rules, each of which the report shows.
-    ``plugins`` add rules, and are blamed in the report where they are at fault.
+    ``plugins`` add rules, and are blamed in the report if they are at fault.
     """
 
     select: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Selection:
     plugins: Plugins = NO_PLUGINS
 
     def rules(self, kind: str) -> list[Rule]:
-        """The selected rules that judge subjects of this kind; one that the tree silences only says so.
+        """The selected rules for subjects of this kind; a rule that the tree ignores reports only that.
 
         Where the user selects rules, the tree's ``select`` adds to them. Its ``ignore`` does not reach a rule that the
         user selects by a prefix at least as long. Raises UsageError for a prefix that means nothing.
@@ -63,12 +63,12 @@ class Selection:
 
         if self.tree.select or self.tree.ignore:
             select_rules(kind, self.tree.select, self.tree.ignore)  # for its error
-        chosen = self.plugins.chosen(select_rules(kind, self.asked, self.ignore))
+        chosen = self.plugins.chosen(select_rules(kind, self.requested, self.ignore))
         return [self._silent(rule) if self.silences(rule.id) else rule for rule in chosen]
 
     @property
-    def asked(self) -> tuple[str, ...]:
-        """The prefixes of the rules that are requested, () for all: the user's, with what the tree adds to them."""
+    def requested(self) -> tuple[str, ...]:
+        """The prefixes of the requested rules, () for all: the user's and those that the tree adds."""
         return (*self.select, *self.tree.select) if self.select else ()
 
     def silences(self, rule: str) -> bool:
@@ -78,10 +78,12 @@ class Selection:
         return _longest(self.tree.ignore, rule) > _longest(self.select, rule)
 
     def kept(self, results: Iterable[CheckResult]) -> Iterator[CheckResult]:
-        """The results of selected rules among those of all; one that the tree silences only says so."""
+        """The results of selected rules; a rule that the tree ignores reports only that."""
         silent: set[str] = set()
         for result in results:
-            if (self.asked and _longest(self.asked, result.rule) < 0) or _longest(self.ignore, result.rule) >= 0:
+            if (self.requested and _longest(self.requested, result.rule) < 0) or _longest(
+                self.ignore, result.rule
+            ) >= 0:
                 continue
             if not self.silences(result.rule):
                 yield result
@@ -113,10 +115,10 @@ def _answers(rule: Rule, facts: object, expectations: object) -> bool:
 
     if not isinstance(expectations, Expectations):
         return False
-    return _said(rule, facts, expectations) != _said(rule, facts, Expectations())
+    return _outcome(rule, facts, expectations) != _outcome(rule, facts, Expectations())
 
 
-def _said(rule: Rule, facts: object, expectations: object) -> object:
+def _outcome(rule: Rule, facts: object, expectations: object) -> object:
     try:
         return list(rule.check(facts, expectations))
     except Exception as error:  # noqa: BLE001  # why nothing is decided; a fault of the rule is reported where it is run
@@ -172,7 +174,7 @@ class OpenReport:
 
 
 def _decided(selection: Selection, subjects: Iterable[Subject]) -> TreeConfiguration | None:
-    """What the tree decided about this report: the rules that would have run, and did not; None without a tree."""
+    """The tree's effect on this report: the rules that it excluded; None without a tree."""
     tree = selection.tree
     if not tree.file:
         return None

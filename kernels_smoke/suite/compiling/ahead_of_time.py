@@ -33,20 +33,20 @@ from kernels_smoke.suite.model import Case, Kernel, Speed
 class Function:
     """One device function that was launched, and so compiled.
 
-    ``compiled`` is Triton's ``CompiledKernel``; ``said`` is what the compilers wrote to standard error meanwhile.
+    ``compiled`` is Triton's ``CompiledKernel``; ``stderr`` is the compilers' standard error.
     """
 
     name: str
     compiled: Any
-    said: str
+    stderr: str
 
 
 class RefusedError(Exception):
-    """Triton refused the device function ``function``; the cause is what it raised. ``said`` is as in Function."""
+    """Triton refused the device function ``function``; the cause is its exception. ``stderr`` is as in Function."""
 
-    def __init__(self, function: str, cause: Exception, said: str) -> None:
+    def __init__(self, function: str, cause: Exception, stderr: str) -> None:
         super().__init__(f"{function}: {type(cause).__name__}: {cause}")
-        self.function, self.said = function, said
+        self.function, self.stderr = function, stderr
 
 
 class ClaimedError(Exception):
@@ -60,7 +60,7 @@ _claims = tempfile.TemporaryFile()  # noqa: SIM115  # nothing is ever in it: its
 def claiming() -> Iterator[None]:
     """While this is active, a launch compiles nothing that another child of the same process compiles, or has compiled.
 
-    A child locks a byte for what it finds missing in Triton's cache, until it ends.
+    A child locks a byte for each kernel missing in Triton's cache, until it ends.
     """
     before = FileCacheManager.get_group
 
@@ -83,7 +83,7 @@ def claiming() -> Iterator[None]:
 class StubDriver:
     """A driver without a GPU: it names the target, and nothing can be launched.
 
-    Triton keeps what it compiled by device number, so every target has its own number.
+    Triton keeps compiled kernels by device number, so every target has its own number.
     """
 
     def __init__(self, target: GPUTarget) -> None:
@@ -113,7 +113,7 @@ def target_of(name: str) -> GPUTarget:
 
 @contextlib.contextmanager
 def compiling(target: GPUTarget) -> Iterator[list[Function]]:
-    """While this is active, launching a kernel compiles it for ``target``; what was compiled is added to the list.
+    """While this is active, launching a kernel compiles it for ``target`` and adds it to the list.
 
     A launch raises RefusedError when the kernel cannot be compiled.
     """
@@ -173,7 +173,7 @@ def _without_dynamo() -> Iterator[None]:
 
 
 def warm_up() -> None:
-    """Do now what each process would otherwise do at its first compilation: Triton hashes its whole package, for 0.4 s.
+    """Hash Triton's whole package now (0.4 s), which each process would otherwise do at its first compilation.
 
     For a process that is going to fork others which compile: they inherit the result.
     """

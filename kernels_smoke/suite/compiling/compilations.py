@@ -38,10 +38,9 @@ def precompile(
 ) -> None:
     """Fill Triton's cache with all that a run of ``kernel`` at ``level`` will launch on this machine's GPU.
 
-    ``part`` says whether that is what is "timed" or the "cases"; both when it is empty.
-    This child takes one of ``shares`` equal parts of the cases, so that several children work side by side. What
-    another child of the same process compiles is not compiled here, too.
-    What cannot be compiled is no matter here: the case itself will meet it, and say so.
+    ``part`` is "timed" for timed shapes or "cases"; empty for both. This child compiles one of ``shares`` equal parts
+    of the cases, so that several children work in parallel, except kernels that another child compiles. Errors are
+    ignored here: the case itself reports them.
     """
     subject = registry.load(registry.entry(kernel))
     items = _items(subject, level, speeds=level != "quick")
@@ -71,12 +70,12 @@ def _build_launcher(compiled: Any) -> None:
 def compile_kernels(emit: Emit, *, kernel: str, target: str, level: Level, skip: Sequence[Sequence[str]] = ()) -> None:
     """Compile ``kernel`` for ``target`` and emit a "compiled" record for each distinct device function.
 
-    What is compiled are its timed shapes and the cases of ``level``, but those in ``skip``; what Triton specialises
-    alike is compiled once. Each case is announced by a record of kind "begin" and followed by one of kind "end": when a
-    compiler takes this process with it, the last one announced was the cause.
+    Compiles its timed shapes and the cases of ``level``, except those in ``skip``; equal specialisations are compiled
+    once. Each case is announced by a record of kind "begin" and followed by one of kind "end": if a compiler crashes
+    this process, the last announced case was the cause.
 
-    The machine code holds no line numbers, which would name the folders of this machine: the same Triton makes the same
-    bytes everywhere, and ``sha256`` shows it. A warm cache will do, since Triton keeps everything that is read here.
+    The machine code has no line numbers, which would name the folders of this machine, so that ``sha256`` is equal
+    everywhere for the same Triton. A warm cache suffices.
     """
     os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
     with autotuned(lambda: emit({"kind": "alive"}), on_gpu=False):
@@ -107,7 +106,7 @@ def compile_kernel(emit: Emit, kernel: Kernel, target: str, level: Level, skip: 
 
 
 def _stranger(target: str) -> Record | None:
-    """What is wrong when not even an empty kernel compiles: LLVM may abort on others for a target it does not know."""
+    """The fault if not even an empty kernel compiles: LLVM may abort on an unknown target."""
     with compiling(target_of(target)):
         try:
             _nothing_kernel[(1,)]()
@@ -123,7 +122,7 @@ def _items(kernel: Kernel, level: Level, *, speeds: bool) -> list[Case | Speed]:
 
 
 def _compile(kernel: Kernel, item: Case | Speed, target: str, seen: set[str]) -> Iterator[Record]:
-    """A record for each function that ``item`` launches and that is not in ``seen``, and one for what failed."""
+    """A record for each function that ``item`` launches and that is not in ``seen``, and one for a failure."""
     start = time.monotonic()
     failure: Record | None = None
     with compiling(target_of(target)) as functions:
@@ -132,12 +131,13 @@ def _compile(kernel: Kernel, item: Case | Speed, target: str, seen: set[str]) ->
         except RefusedError as error:
             failure = _refusal(error, target)
         except Exception as error:  # a fault of ours or of torch's: no verdict about the compiler
-            said = f"{type(error).__name__}: {first_line(error)}"
+            error_text = f"{type(error).__name__}: {first_line(error)}"
             if kernel.returns:
-                said = (
-                    f"it cannot be called with tensors that have no values, as compiling for another GPU does: {said}"
+                error_text = (
+                    f"it cannot be called with tensors that have no values, as compiling for another GPU does: "
+                    f"{error_text}"
                 )
-            failure = {"outcome": "error", "message": said, "faults": []}
+            failure = {"outcome": "error", "message": error_text, "faults": []}
     seconds = time.monotonic() - start
     multiply = compile_faults.must_multiply(kernel, functions)
     for function in functions:
@@ -145,7 +145,7 @@ def _compile(kernel: Kernel, item: Case | Speed, target: str, seen: set[str]) ->
             seen.add(function.compiled.hash)
             role = {"timed": isinstance(item, Speed), "multiplies": function in multiply}
             yield _judged(kernel, function, target, **role) | {"seconds": seconds}
-            seconds = 0.0  # the first function has that of all functions of the case
+            seconds = 0.0  # the first function has the seconds of all functions of the case
     if failure:
         yield failure | {"seconds": seconds}
 
@@ -153,7 +153,7 @@ def _compile(kernel: Kernel, item: Case | Speed, target: str, seen: set[str]) ->
 def _refusal(error: RefusedError, target: str) -> Record:
     fault = compile_faults.refusal(error, target)
     return {
-        # what the GPU lacks is not a fault of the installation
+        # a limit of the GPU is not a fault of the installation
         "outcome": "skip" if fault["fault"] == "unsupported" else "fail",
         "message": fault["message"],
         "function": error.function,

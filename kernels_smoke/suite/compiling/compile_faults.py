@@ -1,4 +1,4 @@
-"""What can be wrong with a kernel that was compiled for a GPU that is not here.
+"""Faults of a kernel compiled for a GPU that is not here.
 
 A fault is ``{"fault": its kind, "message": one sentence, "fix": [a command as data or a sentence, ...]}``.
 """
@@ -20,7 +20,7 @@ from kernels_smoke.suite.model import Kernel
 
 Fault = dict[str, Any]
 
-TAIL = 2000  # characters of what a compiler said that are kept as evidence
+TAIL = 2000  # characters of a compiler's output kept as evidence
 WIDE_ROWS = 64  # the least rows of a tile for wgmma and tcgen05.mma
 WIDE_WARPS = (4, 8)  # with which Triton uses both
 
@@ -29,19 +29,19 @@ def _fault(kind: str, message: str, *fixes: Advice) -> Fault:
     return {"fault": kind, "message": message, "fix": list(fixes)}
 
 
-# What the compiler refuses
+# Compiler errors
 
 
 def refusal(error: RefusedError, target: str) -> Fault:
     """Why ``error`` came: the architecture lacks something, the compiler does not know it, or anything else."""
     raised = _raised(error)
-    return _unsupported(raised, target) or _unknown(raised, error.said, target) or _refused(raised, error.said)
+    return _unsupported(raised, target) or _unknown(raised, error.stderr, target) or _refused(raised, error.stderr)
 
 
 def last_words(error: RefusedError) -> str:
-    """The end of what Triton raised, and before it those lines of the compilers that name an error, each once."""
-    told = (line for line in error.said.splitlines() if _TELLING.search(line))
-    return "\n".join([*dict.fromkeys(told), _raised(error).strip()[-TAIL:]])[-2 * TAIL :]
+    """The end of Triton's exception, and before it those lines of the compilers that name an error, each once."""
+    telling = (line for line in error.stderr.splitlines() if _TELLING.search(line))
+    return "\n".join([*dict.fromkeys(telling), _raised(error).strip()[-TAIL:]])[-2 * TAIL :]
 
 
 def _raised(error: RefusedError) -> str:
@@ -59,7 +59,7 @@ _PTXAS_TOO_OLD = re.compile(r"Value '\w+' is not defined for option 'gpu-name'|U
 _LLVM_TOO_OLD = re.compile(r"computeCapability not supported|unsupported target: '\w+'|is not a recognized processor")
 
 
-def _unknown(raised: str, said: str, target: str) -> Fault | None:
+def _unknown(raised: str, stderr: str, target: str) -> Fault | None:
     known = targets.known(target)
     name = known.label if known else target
     newer = pip("install", *targets.triton_for(known))
@@ -73,7 +73,7 @@ def _unknown(raised: str, said: str, target: str) -> Fault | None:
             newer,
             f"Or let {variable} name {needed}: it compiles then, without what this Triton lacks for the architecture.",
         )
-    if _LLVM_TOO_OLD.search(said):
+    if _LLVM_TOO_OLD.search(stderr):
         return _fault("unknown_to_ptxas", f"triton {triton.__version__} does not know {name}", newer)
     return None
 
@@ -82,15 +82,15 @@ _TELLING = re.compile(r"\berror\b|\bAssertion\b|\bERROR\b|\bfatal\b")
 _ERROR = re.compile(r"^(?:ptxas.*\b(?:error|fatal)\s+: |\S*\s*error: |LLVM ERROR: )", re.MULTILINE)
 
 
-def _refused(raised: str, said: str) -> Fault:
-    """With the line that says most: the first error of ptxas or LLVM, else the last line of what Triton raised."""
-    told = f"{raised}\n{said}"
-    found = _ERROR.search(told)
-    line = told[found.end() :].splitlines()[0] if found else raised.strip().splitlines()[-1]
+def _refused(raised: str, stderr: str) -> Fault:
+    """With the most useful line: the first error of ptxas or LLVM, else the last line of Triton's exception."""
+    text = f"{raised}\n{stderr}"
+    found = _ERROR.search(text)
+    line = text[found.end() :].splitlines()[0] if found else raised.strip().splitlines()[-1]
     return _fault("refused", f"it does not compile: {line.strip()}")
 
 
-# What is wrong with the machine code
+# Faults of the machine code
 
 
 def faults_of(
@@ -110,8 +110,8 @@ def faults_of(
 
 
 def _ignored_error(function: Function) -> Iterator[Fault]:
-    """LLVM may report an error and continue, and Triton then takes what came out for good (seen with 3.9.0)."""
-    for line in function.said.splitlines():
+    """LLVM may report an error and continue, and Triton then uses the output (seen with 3.9.0)."""
+    for line in function.stderr.splitlines():
         if line.startswith("error:"):
             yield _fault("refused", f"LLVM reported an error, which Triton did not heed: {line}")
             return
@@ -162,7 +162,7 @@ def _matrix_instructions(function: Function, code: MachineCode, target: Target |
 
 
 def _fastest(product: Product, target: Target, warps: int) -> str:
-    """How the name of the fastest instruction begins that Triton can use for this product; "" where any will do."""
+    """How the name of the fastest instruction begins that Triton can use for this product; "" if any will do."""
     name = {"fp4": target.fp4, "fp8": target.fp8, "half": target.half}.get(product.operands, "")
     least = 32 if product.operands == "fp8" else 16
     whole = product.rows % WIDE_ROWS == 0 and product.columns % 16 == 0 and product.depth >= least
@@ -170,7 +170,7 @@ def _fastest(product: Product, target: Target, warps: int) -> str:
     return name if target.rows < WIDE_ROWS or wide else ""
 
 
-# What is worth knowing of sound code
+# Remarks about sound code
 
 
 def conversion(function: Function, target: str) -> str:

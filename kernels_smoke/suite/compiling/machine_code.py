@@ -1,4 +1,4 @@
-"""What a compiled kernel is made of: registers, spills, shared memory, matrix instructions.
+"""Measure a compiled kernel: registers, spills, shared memory, matrix instructions.
 
 For NVIDIA it is read from the cubin with the tools of Triton's own wheel. Two choices need a reason:
 
@@ -6,8 +6,8 @@ For NVIDIA it is read from the cubin with the tools of Triton's own wheel. Two c
   but not only them: libdevice's sine keeps the digits of pi there (28 bytes), and that is not a spill. The bytes of
   "spill stores" in ptxas's log count each store instruction, so that one register may count twice; the log is not kept
   in Triton's cache, either.
-- nvdisasm takes a quarter of a second for any cubin, so only those are disassembled whose PTX has matrix instructions.
-  When it does not know the architecture (that of triton 3.6 stops at sm_120), the PTX has to do.
+- nvdisasm takes a quarter of a second for any cubin, so only cubins whose PTX has matrix instructions are disassembled.
+  If it does not know the architecture (triton 3.6's stops at sm_120), the PTX is used.
 
 For AMD everything is in the assembly text. Imports neither torch nor triton.
 """
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-PATIENCE = 60.0  # seconds for one of the tools
+TIMEOUT = 60.0  # seconds for one of the tools
 FRAME_ALIGNMENT = 8  # bytes; a local array of 28 takes 32
 
 # Matrix instructions in SASS: HMMA (Ampere), HGMMA (Hopper), UTCHMMA (Blackwell); Q is fp8, O fp4, I int8, D fp64.
@@ -46,7 +46,7 @@ class MachineCode:
     """Sizes are bytes, of one thread (``stack``, ``spills``), one block (``shared``), the whole file (``size``).
 
     A value is None when it could not be read, and ``unread`` says why. ``from_ptx`` says why ``instructions`` are
-    derived from the PTX; "" when they are those of the machine code.
+    derived from the PTX; "" if they come from the machine code.
     """
 
     registers: int | None
@@ -61,7 +61,7 @@ class MachineCode:
 
 
 def read(assembly: Mapping[str, Any], shared: int) -> MachineCode:
-    """Read ``assembly``, what Triton keeps of a kernel by its form ("ptx", "cubin" or "amdgcn", "hsaco").
+    """Read ``assembly``, Triton's forms of a kernel by name ("ptx", "cubin" or "amdgcn", "hsaco").
 
     ``shared`` are the bytes that Triton asks for at the launch; they are not in the machine code.
     """
@@ -204,18 +204,18 @@ def _tool(name: str, *arguments: str) -> str:
     """The output of one of Triton's tools. Raises UnreadableError."""
     path = _tool_path(name)
     try:
-        done = subprocess.run([path, *arguments], capture_output=True, text=True, check=False, timeout=PATIENCE)
+        done = subprocess.run([path, *arguments], capture_output=True, text=True, check=False, timeout=TIMEOUT)
     except (OSError, subprocess.TimeoutExpired) as error:
-        reason = error.strerror if isinstance(error, OSError) else f"no answer in {PATIENCE:.0f} s"
+        reason = error.strerror if isinstance(error, OSError) else f"no answer in {TIMEOUT:.0f} s"
         raise UnreadableError(f"{path}: {reason}") from error
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines() or [f"exit code {done.returncode}"]
-        raise UnreadableError(f"{path}: {said[-1]}")
+        lines = (done.stderr or done.stdout).strip().splitlines() or [f"exit code {done.returncode}"]
+        raise UnreadableError(f"{path}: {lines[-1]}")
     return done.stdout
 
 
 def _tool_path(name: str) -> str:
-    """Where Triton looks for it: the variable TRITON_<NAME>_PATH, then its own folder."""
+    """Triton's path of it: the variable TRITON_<NAME>_PATH, then its own folder."""
     spec = importlib.util.find_spec("triton")
     folder = Path(spec.origin).parent if spec and spec.origin else Path()
     return os.environ.get(f"TRITON_{name.upper()}_PATH") or str(folder / "backends" / "nvidia" / "bin" / name)

@@ -1,10 +1,10 @@
-"""What is known about the GPUs that kernels are compiled for. Imports neither torch nor triton.
+"""Properties of the GPUs that kernels are compiled for. Imports neither torch nor triton.
 
 Collected 2026-11. Sources: NVIDIA, CUDA C++ Programming Guide 13.0, table of the technical specifications per compute
-capability, as CCCL's ``cuda/__device/arch_traits.h`` has them in code (shared memory; one KiB of each block's is the
-system's and not counted here), "CUDA GPU Compute Capability" (products), PTX ISA, release notes (the first CUDA whose
-ptxas knows it); AMD, ROCm documentation, "AMD GPU specifications" (LDS, products). The instructions are those that
-the ptxas of CUDA 12.8 to 13.4 gave for Triton's matrix products.
+capability, as CCCL's ``cuda/__device/arch_traits.h`` has them in code (shared memory, without one KiB of each block for
+the system), "CUDA GPU Compute Capability" (products), PTX ISA, release notes (the first CUDA whose ptxas knows it);
+AMD, ROCm documentation, "AMD GPU specifications" (LDS, products). The instructions are from ptxas of CUDA 12.8 to 13.4
+for Triton's matrix products.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Target:
 
     - ``shared_bytes``: the most shared memory that one block can have.
     - ``half``, ``fp8``, ``fp4``: how the names of the fastest matrix instructions begin, for operands of 16 bits (or
-      tf32), for fp8 (e4m3) and for fp4 with scales for blocks; "" where the matrix units have none.
-    - ``lacks_fp8``: what its matrix units have instead of e4m3; "" where there is nothing to say.
+      tf32), for fp8 (e4m3) and for fp4 with scales for blocks; "" if the matrix units have none.
+    - ``lacks_fp8``: the format of its matrix units instead of e4m3; "" if they have e4m3.
     - ``rows``: the least rows of a tile for those; for smaller tiles, HMMA does.
     - ``cuda``: the first CUDA whose ptxas knows the architecture; "" for AMD.
     """
@@ -68,14 +68,14 @@ BUNDLED = (("3.6.0", "12.9"), ("3.7.1", "13.1"), ("3.9.0", "13.4"))
 
 
 def triton_for(target: Target | None) -> tuple[str, ...]:
-    """What to give to `pip install` for a Triton that knows ``target``; the newest where none is known to."""
+    """Arguments of `pip install` for a Triton that supports ``target``; the newest if none is known to."""
     enough = (version for version, cuda in BUNDLED if target and _number(cuda) >= _number(target.cuda or "0"))
     version = next(enough, "") if target else ""
     return (f"triton>={version}",) if version else ("--upgrade", "triton")
 
 
 def known(name: str) -> Target | None:
-    """What is known about the architecture ``name``; None for one that is newer than this table."""
+    """The properties of the architecture ``name``; None if it is newer than this table."""
     return next((target for target in TARGETS if target.name == name), None)
 
 

@@ -1,7 +1,7 @@
-"""Whether Triton's cache holds everything already that a run will launch: then nothing need be compiled beforehand.
+"""Detect whether Triton's cache has all kernels of a run, so that nothing is compiled beforehand.
 
-A run that has compiled all leaves an empty file in the cache for each kernel, whose name says what was compiled. When
-the cache was emptied since, or parts of it, cases compile what they lack: slower, and as right.
+A run that has compiled all leaves an empty file in the cache for each kernel, named after the compilation. If the cache
+was emptied since, cases compile missing kernels themselves.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Marks:
-    """The marks in ``folder`` of kernels that were compiled under the circumstances that ``digest`` stands for."""
+    """The marks in ``folder`` of kernels compiled with the versions and settings in ``digest``."""
 
     folder: Path
     digest: str
@@ -31,12 +31,12 @@ class Marks:
         return self.folder / f"kernels_smoke-{name[:32]}"
 
     def cover(self, kernels: Iterable[str], level: str) -> bool:
-        """True when runs at ``level``, or at one that runs more, have left the marks of all ``kernels``."""
+        """True when runs at ``level``, or at a higher one, have left the marks of all ``kernels``."""
         enough = LEVELS[LEVELS.index(level) :]
         return all(any(self.of(kernel, each).is_file() for each in enough) for kernel in kernels)
 
     def leave(self, kernels: Iterable[str], level: str) -> None:
-        """Leave the marks; where they cannot be written, the next run compiles again, quickly from a warm cache."""
+        """Leave the marks; if they cannot be written, the next run compiles again, quickly from a warm cache."""
         with contextlib.suppress(OSError):
             for kernel in kernels:
                 self.of(kernel, level).touch()
@@ -45,16 +45,16 @@ class Marks:
 def marks(target: str, versions: Sequence[str], environment: Mapping[str, str]) -> Marks:
     """The marks of kernels compiled for ``target``, as this source code has them.
 
-    ``versions`` are those of torch and triton. Triton's own variables may change what it compiles, so they count, too.
+    ``versions`` are those of torch and triton. Triton's own variables change its output, so they count, too.
     """
-    said = sorted(f"{name}={value}" for name, value in environment.items() if name.startswith("TRITON_"))
-    digest = hashlib.sha256("\0".join((target, *versions, *said)).encode())
+    settings = sorted(f"{name}={value}" for name, value in environment.items() if name.startswith("TRITON_"))
+    digest = hashlib.sha256("\0".join((target, *versions, *settings)).encode())
     for path in sorted(ROOT.rglob("*.py")):
         digest.update(path.read_bytes())
     return Marks(_folder(environment), digest.hexdigest())
 
 
 def _folder(environment: Mapping[str, str]) -> Path:
-    """Where Triton keeps what it compiled: as its knobs say (triton/knobs.py, cache_knobs)."""
-    home = environment.get("TRITON_HOME") or os.path.expanduser("~")  # "~" stays where there is no home
+    """Triton's cache folder, as in its knobs (triton/knobs.py, cache_knobs)."""
+    home = environment.get("TRITON_HOME") or os.path.expanduser("~")  # "~" stays if there is no home
     return Path(environment.get("TRITON_CACHE_DIR") or Path(home, ".triton", "cache"))

@@ -26,10 +26,10 @@ FP8_MAX = 448.0
 class Near:
     """||output - reference|| / ||reference|| is at most the tolerance of the output's dtype.
 
-    The defaults are what was measured on an H200 for norms and pointwise functions, half as much again.
-    ``reference`` is float64. A row that is zero in it must be zero; rows with a norm below ``floor`` count as zero.
-    With ``faint``, the error of a row is relative to that part of the rows' root mean square at least: where large
-    terms cancel, what is left of a row is mostly their rounding.
+    The defaults are 1.5 times the errors of norms and pointwise functions measured on an H200. ``reference`` is
+    float64. A row that is zero in it must be zero; rows with a norm below ``floor`` count as zero. With ``faint``, the
+    error of a row is relative to at least that part of the rows' root mean square: if large terms cancel, a row is
+    mostly their rounding error.
     """
 
     bfloat16: float = 2.5e-3
@@ -55,7 +55,7 @@ class Near:
         wanted = reference.double()
         rows = wanted.reshape(-1, wanted.shape[-1]) if wanted.ndim else wanted.reshape(1, 1)
         got = output.double().reshape(rows.shape)
-        beyond = rows.abs() > limit  # of the output's range: its largest number, or infinity, is what must be there
+        beyond = rows.abs() > limit  # of the output's range: its largest number, or infinity, is expected there
         kept = (got.abs() >= limit) & (got.sign() == rows.sign())
         for bad, what in (
             (rows.isnan(), "of the reference are NaN"),
@@ -109,9 +109,9 @@ class NearWhereWritten(Near):
 class Rounded(Near):
     """Near, and nearly every element of a 16-bit output is exactly the reference, rounded.
 
-    What is computed in float32 from the same rounded values differs from the rounded float64 reference only where that
-    is within some 1e-7 of the middle between two neighbours: one element in thousands. A rounding more or less in
-    between changes a third of them, which is too little for a norm to see. Two elements may always differ.
+    A float32 result from the same rounded values differs from the rounded float64 reference only within some 1e-7 of
+    the middle between two neighbours: one element in thousands. A rounding more or less in between changes a third of
+    them, which is too little for a norm to see. Two elements may always differ.
     """
 
     differing: float = 1e-2
@@ -154,7 +154,7 @@ class Absolute:
 
 @dataclass(frozen=True)
 class Exact:
-    """Every bit is that of the reference."""
+    """Equal to the reference bit for bit."""
 
     def __call__(self, output: torch.Tensor, reference: torch.Tensor) -> Mapping[str, Any]:
         """Return how many elements differ."""
@@ -178,8 +178,8 @@ class Codes:
     middle exactly. Where two codes are apart, the error is the way from the reference to the middle between them,
     relative to that. With a ``reach`` of 0, every code is the reference, rounded.
 
-    ``reference`` holds the clamped quotients before rounding, in float64, and is rounded here. An ``output`` that is
-    float32 holds quotients too (the interpreter cannot cast to fp8) and is held to 1e-6 instead.
+    ``reference`` has the clamped quotients before rounding, in float64, and is rounded here. An ``output`` of float32
+    has quotients, too (the interpreter cannot cast to fp8), with a tolerance of 1e-6.
     """
 
     reach: float = 0.0
@@ -192,7 +192,7 @@ class Codes:
             return fault
         if not output.numel():
             return {"error": 0.0, "tolerance": self.reach, "message": ""}
-        if bool((_bytes(output) & 0x7F == 0x7F).any()):  # first: NaN is what unwritten codes are
+        if bool((_bytes(output) & 0x7F == 0x7F).any()):  # first: unwritten codes are NaN
             return {"error": float("inf"), "tolerance": self.reach, "message": "there are NaN codes"}
         quotients = reference.clamp(-FP8_MAX, FP8_MAX).reshape(-1)
         wanted = quotients.float().to(FP8).float()

@@ -1,8 +1,8 @@
 """Tensors for the cases: drawn from a seed, and surrounded by poison.
 
-Every tensor is between two guard regions, and between rows that are further apart than they are wide is poison, too.
-The poison is the byte 0xFF: not-a-number in every floating-point format that torch has, and -1 as an integer. A kernel
-that reads outside its tensors computes NaN; one that writes there is seen by :meth:`Draw.trespasses`.
+Every tensor is between two guard regions, and padding between rows is poison, too. The poison is the byte 0xFF:
+not-a-number in every floating-point format that torch has, and -1 as an integer. A kernel that reads outside its
+tensors computes NaN; a write there is detected by :meth:`Draw.trespasses`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import torch
 
 from kernels_smoke.suite.model import Output, Strides
 
-# Bytes before and after; multiples of 256, so that every tensor is as aligned as torch's own. On a CPU they take what
-# a block of any kernel writes behind its tensor: in the heap of the process, and whether a kernel that writes
-# into it is seen, or ends the process, or makes it fail in another way, is chance.
+# Bytes before and after; multiples of 256, so that every tensor is as aligned as torch's own. On a CPU they absorb a
+# block of any kernel after its tensor, since a write into the heap may end the process or make it fail elsewhere.
 GUARD, GUARD_ON_CPU = 4096, 1 << 18
 POISON = 0xFF
 BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
@@ -27,9 +26,9 @@ BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
 class Draw:
     """Makes the tensors of one run on ``device`` ("cuda", "cpu", or "meta" for shapes without values).
 
-    ``guard``: bytes of poison before and after each, by default those that suit the device. With 0 a tensor ends where
-    its memory does, for tools that see accesses beyond an allocation. ``edge``: the byte of the guards. With another
-    than the poison, a NaN that was read from poison is seen where it is written.
+    ``guard``: bytes of poison before and after each, by default depending on the device. With 0 a tensor ends with its
+    allocation, for tools that detect accesses beyond one. ``edge``: the byte of the guards. If it differs from the
+    poison, a NaN read from poison is detected when written.
     """
 
     seed: int
@@ -119,7 +118,7 @@ class Draw:
         row_stride: int = 0,
         name: str,
     ) -> torch.Tensor:
-        """Values for [rows, width], of which the middle row is zero, where there are three or more.
+        """Values for [rows, width], of which the middle row is zero, if there are three or more.
 
         They are normal with the standard deviation ``scale``, or uniform up to ``largest`` when that is given.
         """

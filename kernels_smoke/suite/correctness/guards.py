@@ -1,7 +1,7 @@
-"""What a kernel from outside allocates itself, poisoned and guarded as the tensors of the suite are.
+"""Poison and guard the tensors that an external kernel allocates itself, like those of the suite.
 
-A function of another package makes its results with ``torch.empty``: memory that is not written would hold what was
-there before, often the right values of an earlier run, and what is written behind it would be another tensor's.
+A function of another package makes its results with ``torch.empty``: unwritten memory would keep old contents, often
+the right values of an earlier run, and a write after the end would go to another tensor.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernels_smoke.suite.correctness.draw import Draw
 
-MOST_BYTES = 1 << 32  # of guarded memory, which is kept to the end of the case; what comes later has no guards
+MOST_BYTES = 1 << 32  # of guarded memory, kept to the end of the case; later tensors have no guards
 EDGE = 0xFB  # no NaN in any dtype, and far from all that a kernel computes
 TORCH = {"aten", "prim", "prims"}  # the namespaces of torch's own operators
 EMPTY = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
@@ -24,7 +24,7 @@ FILLED = {"zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "
 
 
 class guarded(TorchDispatchMode):  # type: ignore[misc]  # noqa: N801  # torch is Any here; called as a function is
-    """While this is active, what torch allocates on the device of ``draw`` is between guards as wide as its own.
+    """While this is active, torch's allocations on the device of ``draw`` are between guards as wide as its own.
 
     ``trespasses()`` names the tensors around which something was written.
     """
@@ -38,7 +38,7 @@ class guarded(TorchDispatchMode):  # type: ignore[misc]  # noqa: N801  # torch i
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Run the operator; replace what it allocated."""
+        """Run the operator; replace the tensors that it allocated."""
         name = func.overloadpacket.__name__ if isinstance(func, torch._ops.OpOverload) else ""  # noqa: SLF001  # public by use
         if getattr(func, "namespace", "aten") in TORCH:
             return self.replace(name, func(*args, **(kwargs or {})))
@@ -46,10 +46,10 @@ class guarded(TorchDispatchMode):  # type: ignore[misc]  # noqa: N801  # torch i
             return func(*args, **(kwargs or {}))
 
     def replace(self, name: str, made: Any) -> Any:
-        """What the function ``name`` allocated, between guards; anything else as it is."""
+        """The tensor allocated by the function ``name``, between guards; anything else unchanged."""
         if self.busy or name not in EMPTY | FILLED or not self._guardable(made):
             return made
-        self.busy = True  # what draws allocates, too
+        self.busy = True  # drawing allocates, too
         self.bytes += made.nbytes
         called = f"a tensor of {tuple(made.shape)}"
         place = self.draw.empty(*made.shape, dtype=made.dtype, row_stride=tuple(made.stride()), name=called)
@@ -71,7 +71,7 @@ class guarded(TorchDispatchMode):  # type: ignore[misc]  # noqa: N801  # torch i
 
 @contextlib.contextmanager
 def _calls(guards: guarded) -> Iterator[None]:
-    """The same for what an operator that is written in Python allocates: it calls these, and no mode is on in it."""
+    """The same for operators written in Python, which call these functions without a dispatch mode."""
     before = [(place, name, vars(place).get(name)) for place in (torch, torch.Tensor) for name in EMPTY | FILLED]
     for place, name, _ in before:
         if (function := getattr(place, name, None)) is not None:
@@ -92,7 +92,7 @@ def _replacing(guards: guarded, name: str, function: Callable[..., Any]) -> Call
 
 @contextlib.contextmanager
 def _filled() -> Iterator[None]:
-    """Let torch fill with NaN what an operator that is written in C++ allocates: there are no guards around that."""
+    """Let torch fill tensors of operators written in C++ with NaN; these have no guards."""
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -15,7 +15,7 @@ from kernels_smoke.suite.correctness.guards import guarded
 from kernels_smoke.suite.error_texts import AuthorError
 from kernels_smoke.suite.model import Case, Check, Inputs, Kernel, Tensors
 
-MOST_TOLD = 4  # tensors around which something was written
+MOST_NAMED = 4  # tensors around which something was written
 PART = 2**27  # elements of a result that are judged at once: float64 copies of them take some ten gigabytes
 
 
@@ -27,8 +27,8 @@ def seed_of(seed: int, kernel: str, case: str) -> int:
 def judge(kernel: Kernel, case: Case, *, device: str, seed: int, module: ModuleType | None = None) -> dict[str, Any]:
     """Run ``case`` on ``device`` ("cuda" or "cpu") and compare everything that it wrote.
 
-    Returns ``{"outcome": "pass" or "wrong", "message": ..., "outputs": {name: what its check measured}}``. What the
-    kernel raises comes through. ``module`` is the module to run, when it is not the kernel's own (a mutant).
+    Returns ``{"outcome": "pass" or "wrong", "message": ..., "outputs": {name: measurements of its check}}``. Exceptions
+    of the kernel are raised. ``module`` replaces the kernel's own (a mutant).
     """
     module = module or importlib.import_module(kernel.module)
     draw = Draw(seed_of(seed, kernel.name, case.name), device)
@@ -36,7 +36,7 @@ def judge(kernel: Kernel, case: Case, *, device: str, seed: int, module: ModuleT
     before = {name: value.clone() for name, value in inputs.items() if isinstance(value, torch.Tensor)}
     reference = kernel.reference({**inputs, **before})
     outputs = draw.outputs(kernel.outputs(inputs))
-    own = guarded(draw) if kernel.returns else None  # what it allocates itself
+    own = guarded(draw) if kernel.returns else None  # tensors that it allocates itself
     with own or contextlib.nullcontext():
         returned = kernel.launch(module, inputs, outputs)
     if device == "cuda":
@@ -47,8 +47,8 @@ def judge(kernel: Kernel, case: Case, *, device: str, seed: int, module: ModuleT
     measured = compared(kernel, inputs, reference, written, elements=parts)
     faults = [f"{name}: {result['message']}" for name, result in measured.items() if result["message"]]
     trespasses = [*draw.trespasses(), *(own.trespasses() if own else ())]
-    faults += [f"memory around {name} was written" for name in trespasses[:MOST_TOLD]]
-    faults += [f"and around {len(trespasses) - MOST_TOLD} more"] if len(trespasses) > MOST_TOLD else []
+    faults += [f"memory around {name} was written" for name in trespasses[:MOST_NAMED]]
+    faults += [f"and around {len(trespasses) - MOST_NAMED} more"] if len(trespasses) > MOST_NAMED else []
     faults += [
         f"the input {name} was changed"
         for name, value in before.items()
@@ -62,7 +62,7 @@ def judge(kernel: Kernel, case: Case, *, device: str, seed: int, module: ModuleT
 def _again(
     kernel: Kernel, module: ModuleType, inputs: Inputs, before: Tensors, reference: Tensors, written: Tensors
 ) -> list[str]:
-    """What is wrong at a second launch, without guards: under these torch.compile runs nothing that it compiled."""
+    """The fault of a second launch without guards, under which torch.compile runs no compiled code."""
     first = {name: tensor.clone() for name, tensor in written.items()} if kernel.repeatable else {}
     for name in (*kernel.modifies, *kernel.scratch):
         inputs[name].copy_(before[name])
@@ -77,7 +77,7 @@ def _again(
 
 
 def written_by(kernel: Kernel, inputs: Inputs, outputs: Tensors, returned: object = None) -> dict[str, torch.Tensor]:
-    """All that one launch of ``kernel`` writes, by name: the inputs that it modifies, the outputs, what it returned."""
+    """All that one launch of ``kernel`` writes, by name: modified inputs, outputs, returned tensors."""
     own = returned if kernel.returns and isinstance(returned, dict) else {}
     return {**{name: inputs[name] for name in kernel.modifies}, **outputs, **own}
 
@@ -85,10 +85,10 @@ def written_by(kernel: Kernel, inputs: Inputs, outputs: Tensors, returned: objec
 def compared(
     kernel: Kernel, inputs: Inputs, reference: Tensors, written: Tensors, *, elements: int = 0
 ) -> dict[str, dict[str, Any]]:
-    """What the checks of ``kernel`` say of all that was ``written``, by name.
+    """The results of the checks of ``kernel`` for all ``written`` tensors, by name.
 
-    With ``elements``, a result that has more is judged in parts of some as many, each by itself, so that neither the
-    memory of a GPU nor a norm over all of it is what decides. A part is wrong or right by the same tolerance.
+    With ``elements``, larger results are judged in parts of about that size with the same tolerance, to bound memory
+    and to detect local errors.
     """
     if kernel.given is not None:
         reference = {**reference, **kernel.given(inputs, reference, written)}
@@ -99,7 +99,7 @@ def compared(
 
 
 def _in_parts(check: Check, output: torch.Tensor, reference: torch.Tensor, elements: int) -> dict[str, Any]:
-    """The result of the first part that is wrong, or of the one that came nearest to it."""
+    """The result of the first part that is wrong, or nearest to it."""
     if not elements or output.numel() <= elements or output.shape != reference.shape:
         return dict(check(output, reference))
     parts = min(-(-output.numel() // elements), len(output))
@@ -114,7 +114,7 @@ def _in_parts(check: Check, output: torch.Tensor, reference: torch.Tensor, eleme
 
 
 def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether both hold the same bits; not-a-number equals itself."""
+    """Whether both have the same bits; NaN equals itself."""
     if not one.numel():
         return True
     return bool(torch.equal(_bits(one), _bits(other)))

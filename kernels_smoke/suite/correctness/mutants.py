@@ -18,8 +18,8 @@ from kernels_smoke.suite.model import Kernel, Mutant
 def broken(kernel: Kernel, mutant: Mutant, folder: Path) -> ModuleType:
     """The module of ``kernel`` with the fault of ``mutant``, from a file written into ``folder``.
 
-    When the fault is in another module (``mutant.module``), that one is made too, and the kernel's module imports it.
-    Raises ValueError when the text to replace is not there exactly once: such a mutant proves nothing.
+    If the fault is in another module (``mutant.module``), that is written too, and the kernel's module imports it.
+    Raises ValueError unless the text to replace occurs exactly once.
     """
     faulty = mutant.module or kernel.module
     source = _source(faulty)
@@ -38,8 +38,7 @@ def broken(kernel: Kernel, mutant: Mutant, folder: Path) -> ModuleType:
 def launched(made: ModuleType) -> bool:
     """Whether a kernel of ``made``, from :func:`broken`, or of the module with the fault was compiled and launched.
 
-    Where a GPU has a kernel of its kind (Hopper those in Gluon), the one for the others is not. True when this Triton
-    does not say.
+    A kernel for other GPUs is not launched if this GPU has its own (Hopper: in Gluon). True if unrecorded.
     """
     stem = "_".join(made.__name__.split("_")[:2])
     modules = {name: module for name, module in list(sys.modules.items()) if name.startswith(stem)}
@@ -50,7 +49,7 @@ def launched(made: ModuleType) -> bool:
 
 
 def _jitted(value: object) -> object:
-    """What is behind autotuning and heuristics, which have no cache."""
+    """The function below autotuning and heuristics, which have no cache."""
     while isinstance(value, KernelInterface) and not isinstance(value, JITFunction):
         value = getattr(value, "fn", None)
     return value

@@ -21,7 +21,7 @@ from kernels_smoke.suite.probes.answer import first_line
 
 NO_MEMORY = "the GPU's memory does not suffice"
 TRIES, PAUSE = 60, 1.0  # seconds: how often, and how long, one waits for the memory that others have
-MEMORY = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED")  # what an error says when there is too little
+MEMORY = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED")  # texts of out-of-memory errors
 KEPT = 2 * 10**9  # bytes that a child keeps from one case to the next: other children use the same GPU
 FAR_MEMORY = 40 * 10**9  # bytes of a GPU that runs cases with offsets beyond 32 bits, the largest of which takes 13
 
@@ -31,11 +31,11 @@ def cases(
 ) -> None:
     """Run the cases of ``kernels`` that ``level`` has, but those in ``skip``.
 
-    Stops after one that crashed, because nothing can be believed after it.
+    Stops after a crash, since later results are unreliable.
     """
     subjects = [registry.load(registry.entry(name)) for name in kernels]
     items = [(kernel, case) for kernel in subjects for case in kernel.cases if runs(case, device, level)]
-    for kernel in subjects if not skip else ():  # a child that continues behind another has nothing new to say
+    for kernel in subjects if not skip else ():  # a continuing child repeats no records
         for left in left_out(kernel, device, level):
             emit(left)
     for kernel in subjects if device == "interpret" and not skip else ():
@@ -46,7 +46,7 @@ def cases(
         for kernel, case in planned(emit, items, skip):
             result = _too_far() if case.far else None
             if result is None:
-                result = _with_patience(emit, kernel, case, device, seed, tries=tries)
+                result = _with_retries(emit, kernel, case, device, seed, tries=tries)
                 tries = 0 if NO_MEMORY in result["message"] else tries  # who waited in vain does not wait again
             record = {"kind": "case", "kernel": kernel.name, "case": case.name, **result}
             emit(record)
@@ -55,7 +55,7 @@ def cases(
 
 
 def left_out(kernel: Kernel, device: Where, level: Level) -> Iterator[dict[str, Any]]:
-    """Records of the cases of ``kernel`` that a GPU can run and this level does not, by what runs them."""
+    """Records of the cases of ``kernel`` that a GPU can run and this level does not, by the level that does."""
     left = [case for case in kernel.cases if device in case.where and not runs(case, device, level)]
     for needed in LEVELS:
         names = [case.name for case in left if next(each for each in LEVELS if runs(case, device, each)) == needed]
@@ -73,7 +73,7 @@ def not_interpreted(kernel: Kernel) -> Iterator[dict[str, Any]]:
 
 
 def healthy(emit: Emit, *, kernel: str, device: Where, seed: int) -> None:
-    """Run the cases of ``kernel`` itself; one record of kind "healthy" says what is wrong, and which mutants it has."""
+    """Run the cases of ``kernel`` itself; one record of kind "healthy" has the fault, and the names of its mutants."""
     subject = registry.load(registry.entry(kernel))
     fault, names = fault_of(emit, subject, device, seed), [mutant.name for mutant in subject.mutants]
     emit({"kind": "healthy", "kernel": kernel, "fault": fault, "mutants": names})
@@ -91,7 +91,7 @@ def mutants(
 ) -> None:
     """Run the cases of each kernel on its mutants (those named in ``only`` if it has any) until one catches it.
 
-    ``fault`` is what is wrong with the kernel itself: then that a mutant is wrong shows nothing, and all are errors.
+    ``fault`` is a fault of the kernel itself: wrong mutants then show nothing, and all are errors.
     """
     subjects = [registry.load(registry.entry(name)) for name in kernels]
     items = [(kernel, mutant) for kernel in subjects for mutant in kernel.mutants if not only or mutant.name in only]
@@ -112,10 +112,10 @@ def mutants(
 
 
 def fault_of(emit: Emit, kernel: Kernel, device: Where, seed: int) -> str:
-    """What is wrong with the kernel itself, by its first case that does not pass; empty when all pass."""
+    """The fault of the kernel itself in its first failing case; "" if all pass."""
     for case in (case for case in kernel.cases if device in case.where and case.level != "deep"):
         emit({"kind": "alive"})
-        result = _with_patience(emit, kernel, case, device, seed, tries=TRIES)
+        result = _with_retries(emit, kernel, case, device, seed, tries=TRIES)
         if result["outcome"] not in {"pass", "skip"}:
             return f"the kernel itself is not right: {case.name}: {result['outcome']}: {result['message']}"
     return ""
@@ -137,16 +137,16 @@ def planned(
 
 
 def caught(emit: Emit, kernel: Kernel, module: ModuleType, device: Where, seed: int) -> tuple[dict[str, Any], bool]:
-    """What became of a mutant, and whether the process cannot continue.
+    """The result of a mutant, and whether the process cannot continue.
 
-    Only a wrong result or a crash catches it. One that does not compile shows nothing; one that has too little memory
-    waits for that of the other mutants, which run at the same time.
+    Only a wrong result or a crash counts. A mutant that does not compile shows nothing; without enough memory it is
+    retried after the other mutants.
     """
     cases = [case for case in kernel.cases if device in case.where]
     shown = {"outcome": "missed", "message": "every case passed"}
-    for case in sorted(cases, key=lambda case: LEVELS.index(case.level)):  # what takes long comes last
-        emit({"kind": "alive"})  # patience is for a case, not for all of them
-        result = _with_patience(emit, kernel, case, device, seed, module, tries=TRIES)
+    for case in sorted(cases, key=lambda case: LEVELS.index(case.level)):  # the slowest last
+        emit({"kind": "alive"})  # the timeout is for a case, not for all of them
+        result = _with_retries(emit, kernel, case, device, seed, module, tries=TRIES)
         if result["outcome"] in {"wrong", "crash"}:
             found = {"outcome": "caught", "caught_by": case.name, "message": result["message"]}
             return found, result["outcome"] == "crash"
@@ -158,7 +158,7 @@ def caught(emit: Emit, kernel: Kernel, module: ModuleType, device: Where, seed: 
 
 
 def _too_far() -> dict[str, Any] | None:
-    """The result of a case that takes gigabytes (``Case.far``) on a GPU that has too few; None where it has enough."""
+    """The result of a case that takes gigabytes (``Case.far``) on a GPU that has too few; None if it has enough."""
     total = torch.cuda.get_device_properties().total_memory
     if total >= FAR_MEMORY:
         return None
@@ -166,7 +166,7 @@ def _too_far() -> dict[str, Any] | None:
     return {"outcome": "skip", "message": needed, "outputs": {}, "seconds": 0.0}
 
 
-def _with_patience(
+def _with_retries(
     emit: Emit,
     kernel: Kernel,
     case: Case,
@@ -188,14 +188,14 @@ def _with_patience(
         time.sleep(PAUSE)
         torch.cuda.empty_cache()
         result = run(kernel, case, device, seed, module)
-    crashed = result["outcome"] == "crash"  # behind which CUDA answers nothing
+    crashed = result["outcome"] == "crash"  # after a crash CUDA answers nothing
     if device == "cuda" and not crashed and torch.cuda.memory_reserved() > KEPT:
         torch.cuda.empty_cache()
     return result
 
 
 def run(kernel: Kernel, case: Case, device: Where, seed: int, module: ModuleType | None = None) -> dict[str, Any]:
-    """The result of one case, whatever it raises, as a record without its names."""
+    """The result or exception of one case, as a record without its names."""
     start = time.monotonic()
     if device == "interpret":
         torch.set_num_threads(1)  # for tensors this small, threads wait for each other longer than they work
@@ -209,11 +209,11 @@ def run(kernel: Kernel, case: Case, device: Where, seed: int, module: ModuleType
 def _failure(error: Exception) -> dict[str, Any]:
     if isinstance(error, AuthorError):
         return {"outcome": "error", "message": first_line(error), "evidence": {"error": str(error)[-2000:]}}
-    said = f"{type(error).__name__}: {error}".strip()
-    if any(text in said for text in CRASHES):
-        return {"outcome": "crash", "message": first_line(said), "evidence": {"error": said[-2000:]}}
-    if any(text in said for text in NOT_ON_THIS_GPU):
+    error_text = f"{type(error).__name__}: {error}".strip()
+    if any(text in error_text for text in CRASHES):
+        return {"outcome": "crash", "message": first_line(error_text), "evidence": {"error": error_text[-2000:]}}
+    if any(text in error_text for text in NOT_ON_THIS_GPU):
         return {"outcome": "skip", "message": "this GPU has no fp8 (e4m3) arithmetic"}
-    if any(text in said for text in MEMORY):
-        return {"outcome": "error", "message": f"{NO_MEMORY}: {first_line(said).partition('. GPU')[0]}"}
-    return {"outcome": "refused", "message": first_line(said), "evidence": {"error": said[-2000:]}}
+    if any(text in error_text for text in MEMORY):
+        return {"outcome": "error", "message": f"{NO_MEMORY}: {first_line(error_text).partition('. GPU')[0]}"}
+    return {"outcome": "refused", "message": first_line(error_text), "evidence": {"error": error_text[-2000:]}}

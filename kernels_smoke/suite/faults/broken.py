@@ -1,4 +1,4 @@
-"""Three ways in which a kernel can fail, and one that is right until a mutant is made of it."""
+"""Three ways in which a kernel can fail, and a correct kernel with a mutant."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _wait_kernel(flag, target):
 
 
 def reads_out_of_bounds(source: torch.Tensor, out: torch.Tensor) -> None:
-    """Copy 16 elements of float32 from 2^44 bytes behind ``source``, where nothing is mapped."""
+    """Copy 16 elements of float32 from 2^44 bytes after ``source``, which are unmapped."""
     _copy_kernel[(1,)](source, out, 2**42, BLOCK=16)
 
 

@@ -1,1 +1,1 @@
-"""Probes for compilers that are known to have compiled a kernel wrongly. See README.md for who, when and what to do."""
+"""Probes for known miscompilations. See README.md for the compilers, dates and remedies."""

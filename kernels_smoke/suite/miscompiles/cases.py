@@ -1,4 +1,4 @@
-"""What the suite runs for the known miscompiles, and what it expects."""
+"""Cases and expectations for the known miscompiles."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def draw_matrices(
 ) -> Inputs:
     """Draw a and c [m, k], b and d [k, n]: the two products are of one size, so that neither hides the other.
 
-    ``whole``: of whole numbers from -2 to 2, whose sums float32 holds: tensor cores, which round each partial sum
-    towards zero, would be some 4e-5 off after 16,384 others.
+    ``whole``: of whole numbers from -2 to 2, whose sums are exact in float32: tensor cores, which round each partial
+    sum towards zero, would be some 4e-5 off after 16,384 others.
     """
     shapes = {"a": (m, k), "b": (k, n), "c": (m, k), "d": (k, n)}
     if whole:
@@ -59,7 +59,7 @@ def draw_recurrence(
 
 
 def readings_and_state(inputs: Inputs) -> Mapping[str, tuple[tuple[int, ...], torch.dtype]]:
-    """What was read for each token, and the state in the end."""
+    """The reading of each token, and the final state."""
     (heads, _, depth), width = inputs["q"].shape, inputs["v"].shape[2]
     return {"readings": (tuple(inputs["v"].shape), FP32), "state": ((heads, depth, width), FP32)}
 
@@ -114,8 +114,8 @@ DECAYED_ACCUMULATOR = Kernel(
     outputs=readings_and_state,
     launch=launch_decayed_accumulator,
     reference=expected_of_recurrence,
-    # A sum that is rounded the other way, where a product reads the state, is one step of its dtype off; few are. The
-    # greatest error in 1,141 runs on an H200 was 4.4e-4, and that of a row 2.0e-3.
+    # A sum that is rounded the other way, if a product reads the state, is one step of its dtype off; few are. The
+    # greatest error in 1,141 runs on an H200 was 4.4e-4, and of a row 2.0e-3.
     checks={"readings": Near(float32=1e-3), "state": Near(float32=1e-3)},
     cases=(
         *(

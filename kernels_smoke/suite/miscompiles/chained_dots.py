@@ -15,7 +15,7 @@ from kernels_smoke.launching.checks import DTYPES_16, check_rows, interpreted, o
 class Configuration:
     """How one launch is laid out: tiles of ``block`` x ``block`` results, elements of K in one step, warps, stages.
 
-    With tiles of 64 rows and more, Blackwell's tensor cores accumulate in tensor memory, and that is what was wrong.
+    With tiles of 64 rows and more, Blackwell's tensor cores accumulate in tensor memory, which was the fault.
     """
 
     block: int
@@ -63,7 +63,7 @@ def chained_dots(
     """Return ``a @ b + c @ d``, accumulated in float32, in the order in which triton-lang/triton#10821 went wrong.
 
     ``a`` and ``c`` are [M, K], ``b`` and ``d`` [K, N], all bfloat16 or all float16; ``out`` is the result, [M, N] in
-    float32. All are contiguous. Raises ValueError when a shape, dtype, device or stride is not as said.
+    float32. All are contiguous. Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     require(a.ndim == 2 and b.ndim == 2, f"a and b must be matrices, not {a.ndim}- and {b.ndim}-dimensional")
     (m, k), n = a.shape, b.shape[1]

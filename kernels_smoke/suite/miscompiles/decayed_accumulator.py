@@ -15,7 +15,7 @@ CHUNK = 64  # tokens that share a decay
 
 @dataclass(frozen=True)
 class Configuration:
-    """How one launch is laid out: columns of the state that one program keeps, and stages of its loop."""
+    """The layout of a launch: columns of the state in one program, and stages of its loop."""
 
     block_v: int
     stages: int
@@ -68,15 +68,15 @@ def decayed_accumulator(
 
     For each chunk c of 64 tokens: the reading is ``q[c] @ S``, then ``S = decay[c] * S + k[c]^T @ v[c]``. With ``w``,
     ``v[c] - w[c] @ S`` replaces ``v[c]``: the recurrence over chunks of the gated delta net (Yang, Kautz and
-    Hatamizadeh, "Gated Delta Networks", 2024, section 3.3). S is kept in float32, and rounded to the dtype of ``q``
-    where a product reads it; so is what replaces ``v``.
+    Hatamizadeh, "Gated Delta Networks", 2024, section 3.3). S is kept in float32, and rounded to the dtype of ``q`` for
+    products; so is the replacement of ``v``.
 
     - ``q``, ``k``, ``w``: [heads, tokens, depth], depth 16, 32, 64 or 128; ``v``: [heads, tokens, width]; all bfloat16
       or all float16. ``decay``: [heads, ceil(tokens / 64)], float32. All are contiguous.
     - ``warps``: of one program. Four and more is where compilers went wrong.
     - ``out``: the two results, float32: [heads, tokens, width] and [heads, depth, width].
 
-    Raises ValueError when a shape, dtype, device or stride is not as said.
+    Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     require(q.ndim == 3 and v.ndim == 3, f"q and v must be 3-dimensional, not {q.ndim}- and {v.ndim}-dimensional")
     heads, tokens, depth = q.shape

@@ -17,7 +17,7 @@ from kernels_smoke.suite.model import LEVELS, Case, Function, Inputs, Kernel, Sp
 from kernels_smoke.suite.own.tolerances import Checks
 
 SEED = " seed"  # in the inputs, for the gradients of the results; no argument has such a name
-MOST_SAID = 2000  # characters of what an author's function raised; the text of an error may hold a tensor
+MOST_SHOWN = 2000  # characters of an exception of the author's function, whose text may have a whole tensor
 PEER = "its peer"  # one without a name
 Returned = TypeVar("Returned")
 
@@ -47,14 +47,14 @@ def described(function: Function, module: str) -> Kernel:
 
 
 def _check(function: Function, name: str) -> None:
-    """Raise ValueError for a description that cannot be run, with what is wrong about it."""
+    """Raise ValueError for a description that cannot be run, with its fault."""
     if not name or not name.isprintable() or set(name) & set("/,: ") or name.startswith("-"):
         raise ValueError(
             f"{name!r} is not a valid kernel name; give it one without spaces, commas and slashes: name=..."
         )
     for part in ("call", "inputs", "reference"):
         if not callable(getattr(function, part)):
-            raise ValueError(f"{name}: {part} is a {type(getattr(function, part)).__name__}; expected a function")  # noqa: TRY004  # one error for whatever is wrong
+            raise ValueError(f"{name}: {part} is a {type(getattr(function, part)).__name__}; expected a function")  # noqa: TRY004  # one error class for all faults
     _check_cases(function, name)
     if bool(function.timed) != (function.bar > 0):
         raise ValueError(f"{name}: bar and timed belong together: a number above 0, and the shape that is timed")
@@ -99,12 +99,12 @@ def _cases(function: Function) -> Iterable[Case]:
 
 @dataclass(frozen=True)
 class _Wrapped:
-    """What the suite calls, in terms of what the author wrote."""
+    """Adapts the author's functions to the suite."""
 
     function: Function
 
     def inputs(self, draw: Draw, **shape: Any) -> Inputs:
-        torch.manual_seed(draw.seed)  # for what an author draws without ``draw``
+        torch.manual_seed(draw.seed)  # for random numbers drawn without ``draw``
         drawn = _of_author("inputs()", functools.partial(self.function.inputs, draw, **shape))
         if not isinstance(drawn, Mapping):
             raise AuthorError(f"inputs() returned a {type(drawn).__name__}; expected the arguments by name")
@@ -119,7 +119,7 @@ class _Wrapped:
         return self._results(self.function.call, dict(inputs), "the function")
 
     def reference(self, inputs: Inputs) -> dict[str, torch.Tensor]:
-        """What is right, in float64 where it is precise. The inputs stay as they are."""
+        """The expected result, in float64 if precise. The inputs are not changed."""
         copies = {name: self._copy(value) for name, value in inputs.items()}
         results = _of_author(
             "reference()", functools.partial(self._results, self.function.reference, copies, "reference()")
@@ -143,11 +143,11 @@ class _Wrapped:
         leaves = {name: inputs[name].detach().requires_grad_() for name in self.function.gradients}
         with torch.enable_grad():
             results = _named(call(**inputs | leaves), what)
-            way = {name: result for name, result in results.items() if result.requires_grad}
-            if not way:
+            differentiable = {name: result for name, result in results.items() if result.requires_grad}
+            if not differentiable:
                 raise AuthorError(f"no result of {what} depends on {', '.join(leaves)} by autograd")
-            above = [_gradient(seed, number, result) for number, result in enumerate(way.values())]
-            found = torch.autograd.grad(list(way.values()), list(leaves.values()), above, allow_unused=True)
+            above = [_gradient(seed, number, result) for number, result in enumerate(differentiable.values())]
+            found = torch.autograd.grad(list(differentiable.values()), list(leaves.values()), above, allow_unused=True)
         missing = [name for name, gradient in zip(leaves, found, strict=True) if gradient is None]
         if missing:
             raise AuthorError(f"{what} gives no gradient of {', '.join(missing)}")
@@ -169,7 +169,7 @@ class _Wrapped:
         return self._results(self.function.peer, dict(inputs), "the peer")
 
     def _work(self, inputs: Inputs, _outputs: Tensors) -> Work:
-        """Each argument and each result once; what is modified is written, too, and no other result where returned."""
+        """Each argument and each result once; modified arguments are written, too, and are no extra result."""
         copies = {n: value.clone() if isinstance(value, torch.Tensor) else value for n, value in inputs.items()}
         results = self._results(self.function.call, dict(copies), "the function")
         tensors = [value for value in inputs.values() if isinstance(value, torch.Tensor)]
@@ -185,13 +185,13 @@ class _Wrapped:
 
 
 def _of_author(what: str, call: Callable[[], Returned]) -> Returned:
-    """What ``call`` returns; AuthorError for what it raises, but for too little memory."""
+    """The result of ``call``; raises AuthorError for its exceptions, except out of memory."""
     try:
         return call()
     except (AuthorError, torch.cuda.OutOfMemoryError):
         raise
     except Exception as error:  # an author's function raises anything
-        raise AuthorError(f"{what} raised {type(error).__name__}: {error}"[:MOST_SAID]) from error
+        raise AuthorError(f"{what} raised {type(error).__name__}: {error}"[:MOST_SHOWN]) from error
 
 
 def _named(returned: object, what: str) -> dict[str, torch.Tensor]:
@@ -213,7 +213,7 @@ def _named(returned: object, what: str) -> dict[str, torch.Tensor]:
     return named
 
 
-@functools.lru_cache(maxsize=64)  # made before a graph is captured, which cannot hold a draw
+@functools.lru_cache(maxsize=64)  # made before a graph is captured, in which nothing may be drawn
 def _drawn(seed: int, number: int, shape: tuple[int, ...], device: torch.device) -> torch.Tensor:
     generator = torch.Generator("cpu")
     generator.manual_seed(seed + number)

@@ -15,9 +15,9 @@ from kernels_smoke.suite.run.plan import Document, processors
 if TYPE_CHECKING:
     from kernels_smoke.suite.run.jobs import Options
 
-PROBE = "kernels"  # what the probes of sources begin with: "kernels /x/file.py"
+PROBE = "kernels"  # prefix of the probes of sources: "kernels /x/file.py"
 PLUGIN = 10.0  # seconds for the import of an entry point, as for every plug-in of wheelproof
-IMPORTING = 2.0  # times the patience with a kernel; a large package takes half a minute from a cold file system
+IMPORTING = 2.0  # factor of a kernel's timeout; a large package takes half a minute from a cold file system
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Found:
 
 @dataclass
 class _Source:
-    """A source, what it is called, what came of it, and whether an entry point names it."""
+    """A source, its name, its result, and whether an entry point names it."""
 
     source: str
     label: str
@@ -39,7 +39,7 @@ class _Source:
 
 
 def find(options: Options, crew: Crew, document: Document) -> Found:
-    """Import what ``options`` name and make its kernels known to all tasks; a probe says what became of each source."""
+    """Import the sources of ``options`` and make their kernels known to all tasks; a probe reports each source."""
     if not (options.own or options.plugins):
         return Found()
     if crew.wait_until_ready()["faults"]:  # torch or triton is missing, which another probe says
@@ -59,7 +59,7 @@ def find(options: Options, crew: Crew, document: Document) -> Found:
 
 
 def _plugins(options: Options, crew: Crew, document: Document, known: set[str]) -> list[_Source]:
-    """The sources that entry points name, but those that are ``known``."""
+    """The sources that entry points name, except those that are ``known``."""
     listed = _Source("", "entry points", is_plugin=True)
     crew.run([_job(listed, options, document, "own.tasks:plugins")], at_once=1)
     found = [_Source(source, f"{label} ({source})", is_plugin=True) for source, label in listed.record.get("found", ())]
@@ -70,33 +70,35 @@ def _plugins(options: Options, crew: Crew, document: Document, known: set[str]) 
 
 
 def _job(each: _Source, options: Options, document: Document, task: str = "own.tasks:find") -> Job:
-    patience = options.patience * IMPORTING
+    timeout = options.timeout * IMPORTING
     if each.is_plugin:
-        patience = min(PLUGIN, patience)
+        timeout = min(PLUGIN, timeout)
 
-    def on_record(said: dict[str, Any]) -> None:
-        each.record = said
+    def on_record(reply: dict[str, Any]) -> None:
+        each.record = reply
 
     def on_end(end: End) -> Iterator[Job]:
         if not each.record:
-            seconds = f"{patience * options.slowness:g} s"
+            seconds = f"{timeout * options.slowness:g} s"
             how = f"its import did not end within {seconds}" if end.hang else f"its import: {end.describe()}"
             _say(document, each, "error", f"{each.label}: {how}", end.words)
         return iter(())
 
     arguments = {"source": each.source} if each.source else {}
-    return Job(task, arguments, patience, on_record, on_end)
+    return Job(task, arguments, timeout, on_record, on_end)
 
 
 def _accept(each: _Source, entries: dict[str, Entry], document: Document) -> bool:
     """Add the kernels of a source to ``entries``; False, with a probe that says why, when it is not to be used."""
-    said = each.record
-    if not said:
+    reply = each.record
+    if not reply:
         return False  # which its end has said
-    if error := said["error"]:
-        _say(document, each, "error", error if each.source == each.label else f"{each.label}: {error}", said["details"])
+    if error := reply["error"]:
+        _say(
+            document, each, "error", error if each.source == each.label else f"{each.label}: {error}", reply["details"]
+        )
         return False
-    own = [Entry(**kernel) for kernel in said["kernels"]]
+    own = [Entry(**kernel) for kernel in reply["kernels"]]
     for entry in own:
         if (other := entries.get(entry.name)) is not None:
             whose = f"of {other.source}" if other.source else "of wheelproof"

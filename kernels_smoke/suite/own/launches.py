@@ -17,7 +17,7 @@ from triton.runtime.jit import JITFunction
 
 from kernels_smoke.suite.own.mutations import without_decorators
 
-JITTED: tuple[Any, ...] = (JITFunction,)  # what ``triton.jit`` makes
+JITTED: tuple[Any, ...] = (JITFunction,)  # results of ``triton.jit``
 try:
     from triton.runtime.interpreter import InterpretedFunction
 except ModuleNotFoundError:  # it needs NumPy, which kernels that are compiled do without
@@ -63,7 +63,7 @@ def with_callees(functions: list[Any]) -> list[Any]:
 
 
 def _resolved(node: ast.AST, scope: dict[str, Any]) -> Any:
-    """What a name, or a name of a module, stands for."""
+    """The value of a name, or of an attribute of a module."""
     if isinstance(node, ast.Name):
         return scope.get(node.id)
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -80,7 +80,7 @@ def source_of(function: Any) -> str:
 
 @contextlib.contextmanager
 def replaced(function: Any, source: str) -> Iterator[None]:
-    """While this is active, ``function`` is what ``source`` says."""
+    """While this is active, ``function`` has the code ``source``."""
     before = source_of(function)
     _replace(function, source)
     try:
@@ -95,7 +95,7 @@ def _replace(function: Any, source: str) -> None:
             function._unsafe_update_src(source)  # noqa: SLF001  # Triton's way to do it, and the only one
         else:
             function.src = source
-        for other in gc.get_objects():  # a caller's compiled code holds its callees
+        for other in gc.get_objects():  # a caller's compiled code includes its callees
             if type(other) is JITFunction:
                 other.hash = None
                 other.device_caches.clear()

@@ -1,4 +1,4 @@
-"""Faults that are put into the source of a Triton function automatically: what a careless author would do.
+"""Insert typical mistakes into the source of a Triton function automatically.
 
 Each is one change of the function's syntax tree. Imports neither torch nor triton.
 """
@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from kernels_smoke.suite.model import EVERYWHERE, Where
 
-MOST = 48  # of one kernel; what is beyond is omitted evenly over its source
+MOST = 48  # of one kernel; more are thinned out evenly over its source
 GPU_ALONE: tuple[Where, ...] = ("cuda",)
 NO_THREADS = "Triton's interpreter runs one program after another, and has no threads to order"
 TOO_LARGE = "it takes offsets beyond 2^31, gigabytes for a slow interpreter"
@@ -29,10 +29,10 @@ SMALLER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 @dataclass(frozen=True)
 class Mutation:
-    """A changed ``source``; ``name`` says what was changed, and in which line of the function.
+    """A changed ``source``; ``name`` describes the change and its line in the function.
 
-    ``probe`` is the source with a name that does not exist before the statement that was changed: where that is no
-    matter, nothing reaches it. Triton compiles neither branch of a constant condition that does not hold.
+    ``probe`` is the source with an undefined name before the changed statement: if that is no error, nothing reaches
+    it. Triton does not compile the dead branch of a constant condition.
     """
 
     name: str
@@ -54,7 +54,7 @@ def without_decorators(source: str) -> str:
 def mutations(source: str) -> Iterator[Mutation]:
     """Every automatic fault of the function with this ``source`` (from its ``def`` on), each name once.
 
-    Raises ValueError or SyntaxError for what is not a function.
+    Raises ValueError or SyntaxError if it is no function.
     """
     tree = ast.parse(source)
     if not tree.body or not isinstance(tree.body[0], ast.FunctionDef):
@@ -78,7 +78,7 @@ def _probed(tree: ast.Module, number: int) -> str:
     """The source with a name that does not exist before the statement of the node with this number."""
     copied = copy.deepcopy(tree)
     wanted = next(node for place, node in enumerate(ast.walk(copied)) if place == number)
-    for node in reversed(list(ast.walk(copied))):  # from within: the innermost statement that holds it
+    for node in reversed(list(ast.walk(copied))):  # from within: the innermost statement with it
         bodies = [getattr(node, name, None) for name in ("body", "orelse", "finalbody")]
         for body in (each for each in bodies if isinstance(each, list)):
             for place, statement in enumerate(body):
@@ -97,7 +97,7 @@ Change = tuple[str, Callable[[ast.AST], None], tuple[Where, ...], str]
 
 
 def _changes(node: ast.AST, strides: list[str]) -> Iterator[Change]:
-    """What can be made wrong at one node: a name, and what makes it so of the same node of a copy."""
+    """Possible faults at one node: a name, and a function that changes the same node of a copy."""
     if isinstance(node, ast.Call):
         yield from _of_call(node)
     if isinstance(node, ast.Compare) and _is_bound(node):
@@ -177,7 +177,7 @@ def _one_left_out(node: ast.AST) -> None:
 
 
 def _towards(node: ast.Compare, *, more: bool) -> ast.operator:
-    """How the left side is moved by one so that the comparison holds once more, or once less."""
+    """The operator that moves the left side by one, so that the comparison is true once more or once less."""
     upper = isinstance(node.ops[0], ast.Lt | ast.LtE)
     return ast.Sub() if upper == more else ast.Add()
 

@@ -1,6 +1,6 @@
-"""Where kernels from outside come from: a file, a module or an entry point of the interpreter that is judged.
+"""Sources of external kernels: a file, a module or an entry point of the interpreter that is judged.
 
-Imports neither torch nor triton: what it imports for the user does. It runs in a child that has a deadline.
+Imports neither torch nor triton: the user's files do. Runs in a child with a deadline.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from kernels_smoke.suite.model import Kernel
 
 GROUP = "wheelproof.kernels"  # of entry points
-LIST = "KERNELS"  # what a file calls its functions
+LIST = "KERNELS"  # the name of a file's list of functions
 MOST_BYTES, MOST_KERNELS = 1 << 20, 1000  # a file is a page, and each kernel takes a second
 
 
 class OwnKernelsError(Exception):
-    """What a file of kernels has wrong, as a sentence that begins with its name. ``details`` is a traceback, or ""."""
+    """A fault of a file of kernels, as a sentence that begins with its name. ``details`` is a traceback, or ""."""
 
     def __init__(self, message: str, details: str = "") -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ def plugins() -> Iterator[tuple[str, str]]:
 
 
 def family_of(source: str) -> str:
-    """What the kernels of a source are called together: the name of the file, or the last part of the module's."""
+    """The family name of a source's kernels: the name of the file, or the last part of the module's."""
     return Path(source).stem if is_path(source) else source.partition(":")[0].rpartition(".")[2]
 
 
@@ -76,7 +76,7 @@ def load(source: str) -> dict[str, Kernel]:
             raise OwnKernelsError(f"{source}: {LIST}[{number}] is a {type(function).__name__}; expected a Function")
         try:
             kernel = described(function, module.__name__)
-        except Exception as error:  # a description may hold anything
+        except Exception as error:  # a description may fail in any way
             raise OwnKernelsError(f"{source}: {LIST}[{number}]: {error}") from error
         if kernel.name in kernels:
             raise OwnKernelsError(f"{source} has two kernels called {kernel.name}; give one of them another name=")
@@ -92,9 +92,9 @@ def _imported(source: str, name: str) -> ModuleType:
         return _from_file(path)
     except OwnKernelsError:
         raise
-    except BaseException as error:  # a file may raise anything, SystemExit too: whatever it is, its kernels do not run
-        said = "".join(traceback.format_exception(error)).strip()
-        raise OwnKernelsError(f"{source} cannot be imported: {_sentence(error, path)}", said) from error
+    except BaseException as error:  # a file may raise anything, also SystemExit; its kernels then do not run
+        trace = "".join(traceback.format_exception(error)).strip()
+        raise OwnKernelsError(f"{source} cannot be imported: {_sentence(error, path)}", trace) from error
 
 
 def _from_file(path: Path) -> ModuleType:
@@ -121,10 +121,10 @@ def _from_file(path: Path) -> ModuleType:
 def _sentence(error: BaseException, path: Path | None) -> str:
     """The error with the line of the user's file in which it was raised."""
     text = str(error).strip().splitlines()
-    said = f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+    message = f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
     lines = [
         frame.lineno for frame in traceback.extract_tb(error.__traceback__) if path and frame.filename == str(path)
     ]
     if isinstance(error, SyntaxError) or not lines:  # which says the line itself
-        return said
-    return f"{said} (line {lines[-1]})"
+        return message
+    return f"{message} (line {lines[-1]})"

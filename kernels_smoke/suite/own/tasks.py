@@ -28,7 +28,7 @@ NO_LAUNCH = "its first case launches no Triton function of which the source can 
 
 
 def find(emit: Emit, *, source: str) -> None:
-    """Import a source, and emit one record: its kernels, or what is wrong with it."""
+    """Import a source, and emit one record: its kernels, or its fault."""
     try:
         kernels = sources.load(source)
     except sources.OwnKernelsError as error:
@@ -50,10 +50,10 @@ def plugins(emit: Emit) -> None:
 def mutants(
     emit: Emit, *, kernels: Sequence[str], device: Where, seed: int, skip: Sequence[Sequence[str]] = ()
 ) -> None:
-    """Run the cases of each kernel on each mutant until one catches it: those of its author, and automatic ones.
+    """Run the cases of each kernel on each mutant until one catches it: its author's, and automatic ones.
 
     A mutant is another source of one Triton function that the kernel's first case launches. The kernel itself comes
-    first: where it is not right, that a mutant is wrong shows nothing. Deep cases are omitted.
+    first: if it is not right, that a mutant is wrong shows nothing. Deep cases are omitted.
     """
     on_gpu = device == "cuda"
     with autotuned(lambda: emit({"kind": "alive"}), on_gpu=on_gpu):
@@ -93,7 +93,7 @@ def _mutate(emit: Emit, kernel: Kernel, device: Where, seed: int, skip: Sequence
             return
 
 
-# By the name of the mutant: it, its Triton function, the changed source, the one that shows whether a case reaches it.
+# By the name of the mutant: it, its Triton function, the changed source, and the source of its probe.
 Found = dict[str, tuple[Mutant, Any, str, str]]
 
 
@@ -108,8 +108,8 @@ def _found(kernel: Kernel, device: Where, seed: int) -> tuple[Found, str]:
             function, text = places[0]
             found[mutant.name] = (mutant, function, text.replace(mutant.old, mutant.new), "")
         else:
-            said = f"{mutant.old!r} stands once in {len(places)} of the Triton functions that are launched; expected 1"
-            found[mutant.name] = (mutant, None, said, "")
+            fault = f"{mutant.old!r} stands once in {len(places)} of the Triton functions that are launched; expected 1"
+            found[mutant.name] = (mutant, None, fault, "")
     automatic = [
         (f"{_name(function)}: {mutation.name}", function, mutation)
         for function, text in texts
@@ -132,7 +132,7 @@ def _launched(kernel: Kernel, device: Where, seed: int) -> tuple[list[Any], str]
         return [], NO_CASE
     where = "cuda" if device == "cuda" else "cpu"
     draw = Draw(judge.seed_of(seed, kernel.name, case.name), where)
-    with launches() as found, contextlib.suppress(Exception):  # what it raises, its cases have said
+    with launches() as found, contextlib.suppress(Exception):  # its cases have reported exceptions
         kernel.launch(importlib.import_module(kernel.module), dict(kernel.inputs(draw, **case.shape)), {})
         if device == "cuda":
             torch.cuda.synchronize()

@@ -22,7 +22,7 @@ TOLERANCES = {
     torch.float8_e4m3fn: 5e-2,
     torch.float8_e5m2: 1e-1,
 }
-FAINT = 0.1  # of the rows' root mean square: what is fainter, is mostly the rounding of terms that cancel
+FAINT = 0.1  # of the rows' root mean square: below it, results are mostly rounding errors of cancelling terms
 
 
 @dataclass(frozen=True)
@@ -46,16 +46,16 @@ class ByDtype(Near):
 
 
 class Checks(dict[str, Check]):
-    """The check of each result, by name; what is not named is judged by its dtype."""
+    """The check of each result, by name; by default by its dtype."""
 
-    def __init__(self, said: float | Check | Mapping[str, float | Check] | None) -> None:
-        named = said if isinstance(said, Mapping) else {}
+    def __init__(self, given: float | Check | Mapping[str, float | Check] | None) -> None:
+        named = given if isinstance(given, Mapping) else {}
         super().__init__({name: _check(each) for name, each in named.items()})
-        self.others = _check(None if isinstance(said, Mapping) else said)
+        self.others = _check(None if isinstance(given, Mapping) else given)
 
     def __missing__(self, name: str) -> Check:
         return self.others
 
 
-def _check(said: float | Check | None) -> Check:
-    return ByDtype(tolerance=said) if said is None or isinstance(said, int | float) else said
+def _check(given: float | Check | None) -> Check:
+    return ByDtype(tolerance=given) if given is None or isinstance(given, int | float) else given

@@ -1,4 +1,4 @@
-"""What a probe answers, and the record that it becomes. Imports neither torch nor triton."""
+"""The answer of a probe, and its record. Imports neither torch nor triton."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ Outcome = Literal["pass", "fail", "skip", "error"]
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a probe, in one sentence.
+    """The result of a probe, in one sentence.
 
     ``fail``: it does not work. ``error``: it could not be checked. ``skip``: it does not apply; the message says why.
-    ``fix`` holds commands as data, and sentences where none can be given. ``evidence`` is what was seen; a
-    ``severity`` of ``warning`` among it says that the kernels do not depend on what failed. ``rates`` are in
-    bytes a second.
+    ``fix`` has commands as data, or sentences without a command. ``evidence`` are observations; a ``severity`` of
+    ``warning`` among it means that the kernels do not depend on the failed part. ``rates`` are in bytes a second.
     """
 
     outcome: Outcome
@@ -43,5 +42,5 @@ def record(name: str, answer: Answer, seconds: float = 0.0) -> dict[str, Any]:
 
 
 def first_line(text: object) -> str:
-    """The first line of ``text`` that is not blank: what an exception says before its hints."""
+    """The first line of ``text`` that is not blank: the message of an exception before its hints."""
     return next((line.strip() for line in str(text).splitlines() if line.strip()), "")

@@ -28,7 +28,7 @@ static struct PyModuleDef definition = {{PyModuleDef_HEAD_INIT, "{NAME}", NULL, 
 PyMODINIT_FUNC PyInit_{NAME}(void) {{ return PyModule_Create(&definition); }}
 """
 PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
-# What brings a compiler, the C library's headers, and Python's, by package manager.
+# Packages with a compiler, the C library's headers, and Python's, by package manager.
 AS_ROOT = "as root"
 PACKAGES = {
     "apt-get": (
@@ -89,7 +89,7 @@ def _first_error(complaint: str) -> str:
 
 
 def _headers() -> str:
-    """Where Python.h must be. Triton takes Debian's scheme for packages in /usr/local as the one for those in /usr."""
+    """The place of Python.h. Triton uses Debian's scheme for packages in /usr/local in /usr, too."""
     scheme = sysconfig.get_default_scheme()
     return sysconfig.get_paths("posix_prefix" if scheme == "posix_local" else scheme)["include"]
 
@@ -110,7 +110,7 @@ def _load(path: Path) -> None:
 
 
 def triton_launcher() -> Answer:
-    """Let Triton build its own module, link it with libcuda.so.1, and load it: what the first launch would do.
+    """Let Triton build its own module, link it with libcuda.so.1, and load it: as the first launch would.
 
     Needs a GPU, and does not start CUDA. It fills Triton's cache, so that no kernel waits for the compiler.
     """

@@ -16,32 +16,32 @@ from kernels_smoke.suite.probes.answer import Answer, record
 from kernels_smoke.suite.probes.driver_faults import HANG
 from kernels_smoke.suite.processes.silence import TICK, Silence
 
-PATIENCE = 20.0  # seconds: cuInit takes a second or two on a server with eight GPUs
+TIMEOUT = 20.0  # seconds: cuInit takes a second or two on a server with eight GPUs
 
 
-def ask(patience: float = PATIENCE, environment: dict[str, str] | None = None) -> dict[str, Any]:
-    """What ``driver_program.answers()`` says last, also when the driver hangs, or crashes the process that asks."""
+def ask(timeout: float = TIMEOUT, environment: dict[str, str] | None = None) -> dict[str, Any]:
+    """The last answer of ``driver_program.answers()``, also if the driver hangs, or crashes that process."""
     begun = time.monotonic()
     program = start.command("suite.probes.driver_program")
-    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complaints:
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
         process = subprocess.Popen(
-            program, stdin=subprocess.DEVNULL, stdout=said, stderr=complaints, env=environment, start_new_session=True
+            program, stdin=subprocess.DEVNULL, stdout=output, stderr=complaints, env=environment, start_new_session=True
         )
-        hang = _hangs(process, patience)
-        printed, words = _all_of(said), _all_of(complaints)[-2000:]
+        hang = _hangs(process, timeout)
+        printed, words = _all_of(output), _all_of(complaints)[-2000:]
     evidence = {"last words": words.strip()} if words.strip() else {}
     found = _last_answer(printed)
     if found is not None:  # also where NVML, which is asked last, hangs or breaks
         return found
     if hang:
-        message = f"the NVIDIA driver does not answer: it was asked for its GPUs, and was silent for {patience:g} s"
+        message = f"the NVIDIA driver does not answer: it was asked for its GPUs, and was silent for {timeout:g} s"
         return _lost(Answer("fail", message, evidence, HANG), begun)
     message = f"the process that asked the NVIDIA driver {_end(process.returncode)}"
     return _lost(Answer("fail", message, evidence, (command("nvidia-smi"), *HANG[:1])), begun)
 
 
 def _last_answer(printed: str) -> dict[str, Any] | None:
-    """The last line that is an answer: a library may print something before, and behind."""
+    """The last line that is an answer: a library may print before and after it."""
     for line in reversed(printed.splitlines()):
         with contextlib.suppress(ValueError):
             found = json.loads(line)
@@ -54,15 +54,15 @@ def _lost(found: Answer, begun: float) -> dict[str, Any]:
     return {"driver": None, "gpus": [], "listed": [], "probe": record("driver", found, time.monotonic() - begun)}
 
 
-def _hangs(process: subprocess.Popen[bytes], patience: float) -> bool:
+def _hangs(process: subprocess.Popen[bytes], timeout: float) -> bool:
     silence = Silence(process.pid)
     try:
-        while not silence.exceeds(patience):
+        while not silence.exceeds(timeout):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(TICK)
                 return False
             silence.look()
-    except BaseException:  # an interrupted run leaves no process behind, either
+    except BaseException:  # an interrupted run leaves no process, either
         process.kill()
         raise
     process.kill()

@@ -1,4 +1,4 @@
-"""What the codes mean with which the NVIDIA driver refuses to start, and what to do about each."""
+"""Error codes of an NVIDIA driver that does not start, and their fixes."""
 
 from __future__ import annotations
 
@@ -106,11 +106,11 @@ FAULTS = {
         "CUDA_ERROR_UNKNOWN", "the driver itself does not know why; often nvidia_uvm hangs after a suspend", _RELOAD
     ),
 }
-_NO_FILE_NO_GPU = frozenset({3, 100, 304, 800, 999})  # what a driver returns that may not open its device files
+_NO_FILE_NO_GPU = frozenset({3, 100, 304, 800, 999})  # return codes of a driver that may not open its device files
 
 
 def explain(code: int) -> Fault:
-    """What ``code`` means on this machine, now: one code has several causes, which its surroundings distinguish."""
+    """The meaning of ``code`` on this machine: one code has several causes, distinguished by other facts."""
     fault = FAULTS.get(code, Fault(f"CUDA error {code}", "see the CUDA driver API reference, cudaError_enum", (_LIST,)))
     if code in _NO_FILE_NO_GPU and (closed := closed_device_files()):
         meaning = f"this process may not open the GPU's device files: {'; '.join(closed)}"
@@ -131,7 +131,7 @@ def explain(code: int) -> Fault:
 def closed_device_files() -> list[str]:
     """The driver's device files that this process cannot open, each with the reason.
 
-    Opening them is the only way to know: a container's device rules refuse what the file's mode allows.
+    They must be opened, since a container's device rules override file modes.
     """
     refusals = []
     for path in [DEVICES / "nvidiactl", DEVICES / "nvidia-uvm", *_gpu_files()]:

@@ -1,9 +1,9 @@
 """The NVIDIA driver as it answers: by ctypes alone, in its own process.
 
-A driver can hang, and can take the process with it. So ``driver.py`` starts this module as a program, with a
-deadline: it calls the driver and prints one JSON object, what :func:`answer` returns.
+A driver can hang, and can take the process with it. So ``driver.py`` starts this module as a program, with a deadline:
+it calls the driver and prints one JSON object, the result of :func:`answer`.
 
-Functions, attributes and codes are those of the CUDA driver API reference (cuda.h of CUDA 13.0).
+Functions, attributes and codes are from the CUDA driver API reference (cuda.h of CUDA 13.0).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ COMPUTE_MODES = {0: "default", 2: "prohibited", 3: "exclusive process"}  # CUcom
 
 @dataclass(frozen=True)
 class Driver:
-    """``version`` is that of the kernel module (580.159.04), ``cuda`` the newest CUDA that it runs (13.0)."""
+    """``version`` is the kernel module's (580.159.04), ``cuda`` the newest CUDA that it runs (13.0)."""
 
     version: str
     cuda: str
@@ -53,8 +53,8 @@ class Driver:
 class Gpu:
     """One GPU, numbered as CUDA does, after CUDA_VISIBLE_DEVICES. Clocks are the greatest, not the present ones.
 
-    ``uuid`` begins with ``GPU-``, or with ``MIG-`` for an instance of one. ``state`` is what NVML says of the GPU and
-    of those who use it, before this suite does; empty where it says nothing.
+    ``uuid`` begins with ``GPU-``, or with ``MIG-`` for an instance of one. ``state`` is NVML's state of the GPU and its
+    users before this suite; empty without one.
     """
 
     index: int
@@ -80,25 +80,25 @@ class DriverError(Exception):
 
 
 def answers() -> Iterator[dict[str, Any]]:
-    """``{"driver": ... or None, "gpus": [...], "probe": record, "listed": [...]}``, as the document holds them.
+    """``{"driver": ... or None, "gpus": [...], "probe": record, "listed": [...]}``, as in the document.
 
-    First as CUDA's driver answers, then with what NVML adds: the states of the GPUs, and which there are (``listed``).
+    First CUDA's answer, then with NVML's additions: the states of the GPUs, and which there are (``listed``).
     """
     begun = time.monotonic()
     driver, gpus, found = _inquire()
-    said = {
+    answer = {
         "driver": asdict(driver) if driver else None,
         "gpus": [asdict(gpu) for gpu in gpus],
         "probe": record("driver", found, time.monotonic() - begun),
         "listed": [],
     }
-    yield said
+    yield answer
     stated = [asdict(replace(gpu, state=state)) for gpu, state in zip(gpus, _states(gpus), strict=True)]
-    yield said | {"gpus": stated, "listed": listed()}
+    yield answer | {"gpus": stated, "listed": listed()}
 
 
 def _states(gpus: Sequence[Gpu]) -> list[dict[str, Any]]:
-    """What NVML says of each. Where one is busy all are asked again: what has just ended counts for a second."""
+    """The NVML state of each. If one is busy all are read again, since processes count for a second after their end."""
     monitors = [Monitor.open(gpu.uuid) for gpu in gpus]
     users = [monitor.users() for monitor in monitors]
     if any(each.get("utilization_percent", 0) >= BUSY for each in users):
@@ -195,7 +195,7 @@ def _call(library: ctypes.CDLL, function: str, *arguments: Any) -> None:
 
 
 def _cuda_version(library: ctypes.CDLL) -> str:
-    """``13.0``. This function needs no cuInit, but that of a stub library fails."""
+    """``13.0``. This function needs no cuInit, but fails in a stub library."""
     number = ctypes.c_int()
     _call(library, "cuDriverGetVersion", ctypes.byref(number))
     return f"{number.value // 1000}.{number.value % 1000 // 10}"
@@ -222,12 +222,12 @@ def _gpu(library: ctypes.CDLL, index: int) -> Gpu:
         _call(library, "cuDeviceGetAttribute", ctypes.byref(value), number, device)
         return value.value
 
-    digits, said = bytes(uuid).hex(), name.value.decode(errors="replace")
-    kind = "MIG" if " MIG " in said else "GPU"
+    digits, product = bytes(uuid).hex(), name.value.decode(errors="replace")
+    kind = "MIG" if " MIG " in product else "GPU"
     mode = attribute(20)  # CU_DEVICE_ATTRIBUTE_COMPUTE_MODE
     return Gpu(
         index=index,
-        name=said,
+        name=product,
         target=f"sm_{attribute(75)}{attribute(76)}",  # ..._COMPUTE_CAPABILITY_MAJOR, _MINOR
         memory_bytes=memory.value,
         multiprocessors=attribute(16),  # ..._MULTIPROCESSOR_COUNT
@@ -240,5 +240,5 @@ def _gpu(library: ctypes.CDLL, index: int) -> Gpu:
 
 
 if __name__ == "__main__":
-    for said in answers():
-        print(json.dumps(said), flush=True)  # noqa: T201  # this program's answer; the last line counts
+    for answer in answers():
+        print(json.dumps(answer), flush=True)  # noqa: T201  # this program's answer; the last line counts

@@ -1,6 +1,6 @@
-"""Probes of CUDA through torch: it starts, memory holds what is written to it, streams wait, graphs replay.
+"""Probes of CUDA through torch: it starts, memory keeps its contents, streams wait, graphs replay.
 
-Each runs in a child process of the foreman, on the first GPU, and raises what torch raises; ``failure`` explains that.
+Each runs in a child process of the foreman, on the first GPU, and raises torch's errors; ``failure`` explains that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kernels_smoke.suite.probes.driver_faults import FAULTS, explain
 
 COUNT = 1 << 22  # numbers that are copied, and added to: 16 MiB
 DEVICE = "cuda"
-HEALTH = (  # what shows whether the GPU is ill
+HEALTH = (  # probes of the GPU's health
     command("nvidia-smi", "-q", "-d", "ECC,PAGE_RETIREMENT,ROW_REMAPPER"),
     pipe(("sudo", "dmesg"), ("grep", "-i", "xid")),
 )
@@ -45,7 +45,7 @@ def covered(capability: tuple[int, int], built_for: list[str]) -> bool:
     """True when code that was built for one of ``built_for`` (sm_90, sm_100f, compute_120) runs on ``capability``.
 
     Machine code runs on the same major capability with the same or a greater minor one, PTX on every later GPU, and
-    what was built for one architecture alone (sm_90a) only there: CUDA C++ programming guide, "Compute capabilities".
+    code built for one architecture alone (sm_90a) only there: CUDA C++ programming guide, "Compute capabilities".
     """
     number = 10 * capability[0] + capability[1]
     for name in built_for:
@@ -79,13 +79,13 @@ def copies() -> Answer:
     host = (scattered - 2**31).to(torch.int32)
     pinned, returned = host.pin_memory(), torch.zeros(COUNT, dtype=torch.int32).pin_memory()
     there = {"pageable": host.to(DEVICE), "pinned": pinned.to(DEVICE, non_blocking=True)}
-    beside = there["pinned"].clone()
-    returned.copy_(beside, non_blocking=True)
+    second = there["pinned"].clone()
+    returned.copy_(second, non_blocking=True)
     torch.cuda.synchronize()
     steps = {
         "host to GPU, pageable memory": there["pageable"],
         "host to GPU, pinned memory": there["pinned"],
-        "GPU to GPU, the same one": beside,
+        "GPU to GPU, the same one": second,
         "GPU to host, pinned memory": returned,
         "GPU to host, pageable memory": there["pageable"].cpu(),
     }
@@ -171,14 +171,14 @@ BASIC: dict[str, Callable[[], Answer]] = {
 
 
 def failure(error: Exception) -> Answer:
-    """What an exception of torch's means. One that is due to another project's use of the GPU is not a finding."""
-    said = f"{type(error).__name__}: {error}"
-    evidence = {"error": said[-2000:]}
+    """The answer for an exception of torch. An error caused by another process on the GPU is no finding."""
+    error_text = f"{type(error).__name__}: {error}"
+    evidence = {"error": error_text[-2000:]}
     if isinstance(error, torch.cuda.OutOfMemoryError):
         message = f"the GPU's memory is taken by others: {first_line(error)}"
         users = command("nvidia-smi", "--query-compute-apps=pid,name,used_memory", "--format=csv")
         return Answer("error", message, evidence, (users,))
-    if found := re.search(r"driver on your system is too old \(found version (\d+)\)", said):
+    if found := re.search(r"driver on your system is too old \(found version (\d+)\)", error_text):
         number = int(found[1])
         has = f"{number // 1000}.{number % 1000 // 10}"
         fix = (
@@ -188,9 +188,9 @@ def failure(error: Exception) -> Answer:
         message = f"the NVIDIA driver runs CUDA up to {has}, and this torch is built for CUDA {torch.version.cuda}"
         return Answer("fail", message, evidence, fix)
     code = getattr(error, "error_code", None)  # torch.AcceleratorError, since torch 2.8
-    if code is None and (found := re.search(r"\bError (\d+):", said)):
+    if code is None and (found := re.search(r"\bError (\d+):", error_text)):
         code = int(found[1])
     if code in FAULTS:
         fault = explain(code)
         return Answer(fault.outcome, f"{first_line(error)}: {fault.meaning}", evidence, fault.fix)
-    return Answer("fail", first_line(said), evidence, HEALTH)
+    return Answer("fail", first_line(error_text), evidence, HEALTH)

@@ -1,4 +1,4 @@
-"""Probes that need no GPU: is torch the right one, does Triton fit it, can Triton assemble, and keep, what it makes."""
+"""Probes that need no GPU: torch's build, a matching Triton, and whether Triton can assemble and cache kernels."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def torch_build(device: str) -> Answer:
 
 
 def triton_version(device: str) -> Answer:
-    """Is Triton there, new enough, the one that this torch asks for, and does it have a back end for the GPU?"""
+    """Is Triton there, new enough, the version that this torch requires, and does it have a back end for the GPU?"""
     try:
         triton = importlib.import_module("triton")
         backends = sorted(importlib.import_module("triton.backends").backends)
@@ -61,22 +61,22 @@ def triton_version(device: str) -> Answer:
     return Answer("pass", f"triton {triton.__version__}" + (", as torch asks for" if wanted else ""), evidence)
 
 
-def not_importable(package: str, said: str) -> Answer:
-    """Why ``import torch`` or ``import triton`` failed, from what the exception ``said`` (type and text).
+def not_importable(package: str, error_text: str) -> Answer:
+    """Why ``import torch`` or ``import triton`` failed, from the type and text of the exception.
 
     Nothing can be checked without them.
     """
-    evidence = {"interpreter": sys.executable, "error": said[-2000:]}
-    absent = found[1] if (found := re.match(r"ModuleNotFoundError: No module named '([^']+)'", said)) else ""
+    evidence = {"interpreter": sys.executable, "error": error_text[-2000:]}
+    absent = found[1] if (found := re.match(r"ModuleNotFoundError: No module named '([^']+)'", error_text)) else ""
     if absent == package:
         message = f"{package} is not installed in this environment"
         return Answer("error", message, evidence, (doctor(),))
-    message = f"{package} is installed and cannot be imported: {first_line(said)}"
+    message = f"{package} is installed and cannot be imported: {first_line(error_text)}"
     fix = [doctor()]
     project = absent.partition(".")[0]
     if project.isidentifier() and project != package:
         fix = [pip("install", project)]
-    if ".so" in said and (folders := os.environ.get("LD_LIBRARY_PATH")):
+    if ".so" in error_text and (folders := os.environ.get("LD_LIBRARY_PATH")):
         evidence["LD_LIBRARY_PATH"] = folders
         fix.insert(0, unset("LD_LIBRARY_PATH", "its libraries go before those that the wheels bring"))
     return Answer("error", message, evidence, tuple(fix))
@@ -106,7 +106,7 @@ def _too_old(package: str, version: str) -> str | None:
 
 
 def jit_cache() -> Answer:
-    """Can Triton keep what it compiles? The steps of its cache: a folder, a file under a passing name, a rename."""
+    """Can Triton cache kernels? The steps of its cache: a folder, a temporary file, a rename."""
     folder = cache_folder()
     evidence = {"folder": str(folder)}
     key, content = folder / f"kernels-smoke-{uuid.uuid4().hex}", os.urandom(1 << 20)

@@ -27,7 +27,7 @@ def interpreter() -> Answer:
     sums = torch.full((triton.cdiv(COUNT, 128),), torch.nan)
     try:
         _sum_blocks[(1,)](numbers, sums, COUNT, BLOCK=128)
-    except Exception as error:  # the interpreter raises whatever numpy raised
+    except Exception as error:  # the interpreter re-raises exceptions of numpy
         message = f"Triton's interpreter does not run with numpy {np.__version__}: {first_line(error)}"
         fix = (
             pip("install", "numpy<2.4", note="Triton 3.6 and older"),

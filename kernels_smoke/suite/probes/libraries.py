@@ -1,4 +1,4 @@
-"""Probes of the libraries behind torch on a GPU: cuBLAS, cuDNN, and torch.compile with its own use of Triton."""
+"""Probes of the libraries of torch on a GPU: cuBLAS, cuDNN, and torch.compile with its own use of Triton."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ def all_reduce(world: int, *, backend: str, device: str, what: str, deadline: fl
         )
         return Answer("fail", message, evidence, FIX)
     if lost := [rank for rank in range(world) if found[rank] is None]:
-        said = (words[f"rank {lost[0]}"] or "it said nothing").splitlines()[-1]
-        message = f"an all-reduce over {world} GPUs with {what} failed on {_list(lost)}: {said}"
+        last_line = (words[f"rank {lost[0]}"] or "it said nothing").splitlines()[-1]
+        message = f"an all-reduce over {world} GPUs with {what} failed on {_list(lost)}: {last_line}"
         return Answer("fail", message, evidence, FIX)
     results = [result for result in found if result is not None]
     if faults := [fault for result in results for fault in result["faults"]]:
@@ -120,11 +120,11 @@ def _list(ranks: list[int]) -> str:
 
 
 def reduce_here(rank: int, world: int, folder: Path, backend: str, device: str, deadline: float) -> None:
-    """Reduce with the others and write what was found into ``folder``."""
+    """Reduce with the others and write the result into ``folder``."""
     if device == "cuda":
         torch.cuda.set_device(rank)
-    rendezvous, patience = f"file://{folder}/rendezvous", timedelta(seconds=deadline)
-    torch.distributed.init_process_group(backend, init_method=rendezvous, rank=rank, world_size=world, timeout=patience)
+    rendezvous, timeout = f"file://{folder}/rendezvous", timedelta(seconds=deadline)
+    torch.distributed.init_process_group(backend, init_method=rendezvous, rank=rank, world_size=world, timeout=timeout)
     faults = []
     for count in (SMALL, LARGE):
         pattern = torch.arange(count, device=device).remainder_(251).float()
@@ -141,7 +141,7 @@ def reduce_here(rank: int, world: int, folder: Path, backend: str, device: str, 
 def _bus_bandwidth(numbers: torch.Tensor, world: int) -> float:
     """Bytes per second, as NCCL's own tests count them: 2 (n - 1) / n times the buffer in the time of one reduction."""
     rounds = 5
-    float(numbers[0])  # waits for what was asked of the GPU before
+    float(numbers[0])  # waits for earlier work on the GPU
     begun = time.monotonic()
     for _ in range(rounds):
         torch.distributed.all_reduce(numbers)

@@ -1,4 +1,4 @@
-"""The tasks that probe the installation itself, before and next to the kernels; ``foreman.py`` says what a task is.
+"""Tasks that probe the installation, before and in parallel with the kernels; ``foreman.py`` describes tasks.
 
 A probe is a function that returns an Answer. Each becomes one record, which is sent as soon as it is there; before it a
 record {"kind": "begin", "name": ...} says which one runs, for the obituary of a child that a probe took with it.
@@ -19,9 +19,9 @@ Probes = Mapping[str, Callable[[], Answer]]
 
 
 def basic(emit: Emit, *, device: str, target: str = "", part: str = "") -> None:
-    """What every level probes. ``device`` is cuda, interpret, or none for a mere compilation for ``target`` (sm_90).
+    """The probes of every level. ``device`` is cuda, interpret, or none for a mere compilation for ``target`` (sm_90).
 
-    With several GPUs each is probed by itself (``part`` gpu), and what they share once (``part`` node).
+    With several GPUs each is probed by itself (``part`` gpu), and shared parts once (``part`` node).
     """
     if part == "gpu":
         _basic_of_gpu(emit)
@@ -34,7 +34,7 @@ def basic(emit: Emit, *, device: str, target: str = "", part: str = "") -> None:
     if any(answer.outcome == "error" for answer in answers.values()):
         return
     if device == "interpret":
-        from kernels_smoke.suite.probes import interpreter  # it imports what was just probed
+        from kernels_smoke.suite.probes import interpreter  # it imports the package just probed
 
         _ask(emit, "interpreter", interpreter.interpreter, _broken)
         return
@@ -81,7 +81,7 @@ def _ask_gpu(emit: Emit, probes: Probes) -> None:
 
 
 def _ask(emit: Emit, name: str, probe: Callable[[], Answer], explain: Callable[[Exception], Answer]) -> Answer:
-    """Run one probe and send its record; ``explain`` says what an exception that it lets through means."""
+    """Run one probe and send its record; ``explain`` turns an uncaught exception into an answer."""
     emit({"kind": "begin", "name": name})
     begun = time.monotonic()
     try:
@@ -93,5 +93,5 @@ def _ask(emit: Emit, name: str, probe: Callable[[], Answer], explain: Callable[[
 
 
 def _broken(error: Exception) -> Answer:
-    """A probe of the installation foresees what may fail; what it did not foresee is its own fault."""
+    """The answer for an unexpected exception, which is a defect of the probe."""
     return Answer("error", f"the probe itself broke: {type(error).__name__}: {first_line(error)}")

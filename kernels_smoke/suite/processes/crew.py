@@ -18,9 +18,7 @@ from typing import Any
 from kernels_smoke.suite import start
 from kernels_smoke.suite.processes.silence import TICK, Silence, children
 
-IMPORT_PATIENCE = (
-    120.0  # seconds: torch was imported in 3.4 on a fresh machine; a cold network file system takes longer
-)
+IMPORT_TIMEOUT = 120.0  # seconds: torch was imported in 3.4 on a fresh machine; a cold network file system takes longer
 MARGIN = 15.0  # seconds in which the foreman must have said that it is alive: it does so every half second
 
 
@@ -42,7 +40,7 @@ class End:
         return self.status == 0 and not self.hang
 
     def describe(self) -> str:
-        """What became of a child that did not end well, in a few words."""
+        """The failure of a child, in a few words."""
         if self.hang:
             return "nothing came from it any more, and it was killed"
         if self.status < 0:
@@ -54,16 +52,16 @@ class End:
 
 @dataclass
 class Job:
-    """One task, what to do with its records, and what to do when it ends (the jobs that this calls for).
+    """One task, a callback for its records, and one for its end, which returns the following jobs.
 
-    Its child hangs when it is silent while it sleeps for ``patience`` seconds, or computes for ``computing`` times as
+    Its child hangs when it is silent while it sleeps for ``timeout`` seconds, or computes for ``computing`` times as
     many. On a GPU that is once: who waits for a GPU may do so in a loop. ``environment`` are variables of the child
     alone. Of the jobs of a ``lane`` (a GPU) a crew may run a limited number at a time.
     """
 
     task: str
     arguments: dict[str, Any]
-    patience: float
+    timeout: float
     on_record: Callable[[dict[str, Any]], None]
     on_end: Callable[[End], Iterable[Job]] = lambda _end: ()
     computing: float = 1.0
@@ -75,7 +73,7 @@ class Job:
 class Crew:
     """A running foreman. Use it as a context manager: everything that it started is gone at the end.
 
-    All patience is multiplied by ``slowness``: emulation takes twenty times as long as its own machine.
+    All timeouts are multiplied by ``slowness``: emulation is twenty times slower.
     """
 
     environment: dict[str, str]
@@ -117,15 +115,15 @@ class Crew:
         self._words.close()
 
     def wait_until_ready(self) -> dict[str, Any]:
-        """What the foreman could import. Raises ForemanError when it dies, or when an import does not come back."""
+        """The modules that the foreman imported. Raises ForemanError if it dies, or an import hangs."""
         if not self.ready:
-            self.ready = self._next(IMPORT_PATIENCE * self.slowness, "torch and triton could not be imported")
+            self.ready = self._next(IMPORT_TIMEOUT * self.slowness, "torch and triton could not be imported")
         return self.ready
 
     def run(self, jobs: Iterable[Job], *, at_once: int, in_lane: int = 0) -> None:
         """Run ``jobs``, and the jobs that their ends call for, ``at_once`` at a time. Raises ForemanError.
 
-        With ``in_lane`` at most so many of those that name the same lane; jobs without a lane have no such limit.
+        ``in_lane`` limits the jobs of the same lane at once; jobs without a lane are not limited.
         """
         waiting = deque(jobs)
         running: dict[int, Job] = {}
@@ -144,7 +142,7 @@ class Crew:
     def _submit(self, job: Job) -> int:
         self._count += 1
         order = {"id": self._count, "task": job.task, "arguments": job.arguments, "own": self.own}
-        order |= {"patience": job.patience * self.slowness, "computing": job.computing, "environment": job.environment}
+        order |= {"timeout": job.timeout * self.slowness, "computing": job.computing, "environment": job.environment}
         try:
             self._tasks.write(json.dumps(order).encode() + b"\n")
             self._tasks.flush()
@@ -152,15 +150,15 @@ class Crew:
             raise ForemanError(self._obituary("the suite's process is gone")) from error
         return self._count
 
-    def _next(self, patience: float, what: str) -> dict[str, Any]:
+    def _next(self, timeout: float, what: str) -> dict[str, Any]:
         self._silence.heard()
         self.tick()
         while not self._arrived:
             self.tick()
             if not self._selector.select(timeout=TICK):
                 self._silence.look()
-                if self._silence.exceeds(patience):
-                    raise ForemanError(self._obituary(f"{what}: nothing was heard for {patience:.0f} s"))
+                if self._silence.exceeds(timeout):
+                    raise ForemanError(self._obituary(f"{what}: nothing was heard for {timeout:.0f} s"))
                 continue
             self._silence.heard()
             chunk = os.read(self._events.fileno(), 1 << 16)
@@ -190,7 +188,7 @@ class Crew:
 
 
 def _where(job: Job, following: Job) -> Job:
-    """``following`` in place of ``job``: what continues after a child that died does so on the same GPU."""
+    """``following`` in place of ``job``: jobs that continue after a dead child stay on its GPU."""
     return replace(following, environment=job.environment, lane=job.lane)
 
 

@@ -1,12 +1,12 @@
 """The process that imports torch and triton once and forks a child for each task. It never starts CUDA itself.
 
-A child that touches a bad address takes its CUDA context with it, one that hangs never comes back, and an import of
-torch costs two seconds: so the import is done once, here, and everything else in children that may die.
+A bad address destroys the CUDA context, a child may hang, and importing torch takes two seconds: so torch is imported
+once, here, and everything else runs in forked children.
 
 It reads tasks from standard input, one JSON object a line::
 
-    {"id": 1, "task": "probes.probing:basic", "arguments": {...}, "patience": 30.0, "computing": 1.0,
-     "environment": {"CUDA_VISIBLE_DEVICES": "GPU-..."}}, on one line; the environment is that of the child alone
+{"id": 1, "task": "probes.probing:basic", "arguments": {...}, "timeout": 30.0, "computing": 1.0,
+     "environment": {"CUDA_VISIBLE_DEVICES": "GPU-..."}}, on one line; the environment is for the child alone
 
 and writes events to standard output, one JSON object a line::
 
@@ -16,7 +16,7 @@ and writes events to standard output, one JSON object a line::
     {"event": "done", "id": 1, "status": 0, "hang": false, "words": "the last lines that the child wrote"}
 
 A task is a function ``name(emit, **arguments)`` of a module of this package. A child from which nothing came while it
-slept for ``patience`` seconds, or computed for ``computing`` times as many (see ``silence.py``), is killed, and its end
+slept for ``timeout`` seconds, or computed for ``computing`` times as many (see ``silence.py``), is killed, and its end
 says ``hang``. ``status`` is the exit code, or the negative signal number.
 """
 
@@ -43,20 +43,20 @@ from kernels_smoke.suite import registry
 from kernels_smoke.suite.processes.silence import TICK, Silence
 
 LAST_WORDS = 1500  # characters that are kept of the beginning of a child's output, and of its end
-GRACE = 5.0  # seconds in which a killed child must be gone; one that waits for a hung driver does not go
+GRACE = 5.0  # seconds in which a killed child must exit; a child that waits for a hung driver does not
 CHUNK = 1 << 16
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 @dataclass
 class Child:
-    """A forked child: its process, the pipe of its records, and what it wrote so far."""
+    """A forked child: its process, the pipe of its records, and its output so far."""
 
     task: int
     pid: int
     pipe: int
     words: BinaryIO
-    patience: float
+    timeout: float
     computing: float
     silence: Silence
     buffer: bytes = b""
@@ -65,7 +65,7 @@ class Child:
 
 @dataclass
 class Foreman:
-    """Forks the children and reads what they send."""
+    """Forks the children and reads their records."""
 
     replies: BinaryIO
     children: dict[int, Child] = field(default_factory=dict)  # by the descriptor of their pipe
@@ -79,7 +79,7 @@ class Foreman:
     def work(self) -> None:
         """Take tasks until standard input ends, then wait for the children that are left."""
         self.selector.register(0, selectors.EVENT_READ)
-        buffer, listening, said = b"", True, 0.0
+        buffer, listening, last_alive = b"", True, 0.0
         while listening or self.children:
             for key, _ in self.selector.select(timeout=TICK if self.children else None):
                 if key.fd != 0:
@@ -93,8 +93,8 @@ class Foreman:
                     self.selector.unregister(0)
                     listening = False
             self._kill_the_silent()
-            if self.children and time.monotonic() - said >= TICK:
-                said = time.monotonic()
+            if self.children and time.monotonic() - last_alive >= TICK:
+                last_alive = time.monotonic()
                 self.say({"event": "alive"})
 
     def _fork(self, task: dict[str, Any]) -> None:
@@ -105,7 +105,7 @@ class Foreman:
             os.close(reading)
             _child(task, writing, words, foreman)
         os.close(writing)
-        child = Child(task["id"], pid, reading, words, task["patience"], task["computing"], Silence(pid))
+        child = Child(task["id"], pid, reading, words, task["timeout"], task["computing"], Silence(pid))
         self.children[reading] = child
         self.selector.register(reading, selectors.EVENT_READ)
 
@@ -121,7 +121,7 @@ class Foreman:
     def _kill_the_silent(self) -> None:
         for child in list(self.children.values()):
             child.silence.look()
-            if child.silence.exceeds(child.patience, child.computing):
+            if child.silence.exceeds(child.timeout, child.computing):
                 child.hang = True
                 _kill(child.pid)
                 self._end(child)
@@ -131,7 +131,7 @@ class Foreman:
         os.close(child.pipe)
         del self.children[child.pipe]
         status = _wait_for(child.pid, GRACE)
-        _kill(child.pid)  # whatever it started
+        _kill(child.pid)  # and its children
         event = {
             "event": "done",
             "id": child.task,
@@ -144,7 +144,7 @@ class Foreman:
 
 
 def _last_words(file: BinaryIO) -> str:
-    """The beginning and the end of what a child wrote: a crash handler says first what happened, a traceback last."""
+    """The beginning and the end of a child's output: a crash handler reports the cause first, a traceback last."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     words = file.read(LAST_WORDS)
@@ -190,7 +190,7 @@ def _child(task: dict[str, Any], writing: int, words: BinaryIO, foreman: int) ->
 
 
 def end_with_parent() -> None:
-    """Let this process end when its parent does, whatever kills that; on Linux alone."""
+    """End this process with its parent, however that ends; on Linux only."""
     with contextlib.suppress(AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -201,7 +201,7 @@ def _kill(pid: int) -> None:
 
 
 def _wait_for(pid: int, seconds: float) -> int:
-    """The exit code of ``pid``, or its negative signal; -9 for one that is still there after ``seconds``."""
+    """The exit code of ``pid``, or its negative signal; -9 if it still runs after ``seconds``."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found, status = os.waitpid(pid, os.WNOHANG)
@@ -236,7 +236,7 @@ def imported() -> dict[str, Any]:
 
 
 def _warm_up() -> None:
-    with contextlib.suppress(Exception):  # what is wrong with Triton, the probes and the kernels will say
+    with contextlib.suppress(Exception):  # faults of Triton are reported by the probes and the kernels
         importlib.import_module("kernels_smoke.suite.compiling.ahead_of_time").warm_up()
 
 
@@ -244,10 +244,10 @@ def main() -> None:
     """Read tasks from standard input until it ends, or until the parent does."""
     end_with_parent()
     replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what an import prints must not stand among the events
+    os.dup2(2, 1)  # output of imports must not be among the events
     foreman = Foreman(replies)
     foreman.say(imported())
-    gc.freeze()  # what was imported stays: children need not look through it, which would copy it
+    gc.freeze()  # keep imported objects out of garbage collection, which would copy their memory in children
     foreman.work()
 
 

@@ -1,8 +1,7 @@
 """How long a process has said nothing, by its own clock: time in which other processes had its CPU does not count.
 
-On a busy machine a healthy process may be silent for minutes. So not the time that passes is measured, but what the
-process does with it: it sleeps (a hung driver or GPU lets it wait), or it computes (an endless loop does). A process
-that is ready to run and does not, or that is stopped (SIGSTOP), is not to blame.
+On a busy machine a healthy process may be silent for minutes. So only time in which the process sleeps (for a hung
+driver or GPU) or computes (in an endless loop) counts, not time in which it is ready to run or stopped (SIGSTOP).
 
 Linux shows this in ``/proc``. Elsewhere all time counts as sleep.
 """
@@ -33,7 +32,7 @@ class Silence:
         self._looked, self._used = time.monotonic(), None
 
     def look(self) -> None:
-        """Add what the process did since the last look, if that was a ``TICK`` ago or more.
+        """Add the process's time since the last look, if that was a ``TICK`` ago or more.
 
         A look that comes late counts as two ticks at most: then this process had no CPU, or the machine was asleep.
         """
@@ -49,9 +48,9 @@ class Silence:
         if not is_ready:
             self.asleep += min(max(passed, 0.0), 2 * TICK)
 
-    def exceeds(self, patience: float, computing: float = 1.0) -> bool:
-        """True when it slept for ``patience`` seconds, or used the CPU for ``computing`` times as many."""
-        return self.asleep >= patience or self.computing >= computing * patience
+    def exceeds(self, timeout: float, computing: float = 1.0) -> bool:
+        """True when it slept for ``timeout`` seconds, or used the CPU for ``computing`` times as many."""
+        return self.asleep >= timeout or self.computing >= computing * timeout
 
 
 def _activity(pid: int) -> tuple[float, bool]:
@@ -64,7 +63,7 @@ def _activity(pid: int) -> tuple[float, bool]:
         except OSError:  # it has ended, or this is not Linux
             continue
         is_ready |= state in NOT_ITS_FAULT
-        # utime, stime, and for the first those of the children that have ended: see proc_pid_stat(5)
+        # utime, stime, and for the first process the times of ended children: see proc_pid_stat(5)
         used += sum(map(int, numbers[10 : 14 if process == pid else 12])) / os.sysconf("SC_CLK_TCK")
     return used, is_ready
 

@@ -1,4 +1,4 @@
-"""A run with an empty cache of kernels: what is compiled when, and what runs meanwhile."""
+"""A run with an empty cache of kernels: the order of compilations and other work."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from kernels_smoke.suite.run.plan import Document, processors
 from kernels_smoke.suite.run.timing_jobs import take_back, timing
 
 CASES_WEIGHT = 5.0  # of a second of cases, which one child runs, where one of compiling, which all CPUs share, has 1
-ON_GPU = 3  # children beyond one for each CPU, since those that use the GPU mostly wait for it
+ON_GPU = 3  # more children than CPUs, since those that use the GPU mostly wait for it
 
 
 @dataclass
 class ColdRun:
     """A run with an empty cache. The jobs ``later`` come when all ``families`` have begun.
 
-    On a single GPU the shapes that are timed are compiled first, and timed while all else is compiled. Cases, which use
-    the GPU, come behind that; the speeds of kernels that are wrong are taken back.
+    On a single GPU the timed shapes are compiled first, and timed during the other compilations. Cases, which use the
+    GPU, come afterwards; speeds of wrong kernels are removed.
     """
 
     options: Options
@@ -36,7 +36,7 @@ class ColdRun:
     failed: list[Job] = field(default_factory=list)
 
     def run(self, crew: Crew, first: Sequence[Job]) -> None:
-        """Run everything, behind the jobs ``first``."""
+        """Run everything, after the jobs ``first``."""
         ours = [entry for entry in self.entries if not entry.source]
         target = self.runs[0].gpu["target"]
 

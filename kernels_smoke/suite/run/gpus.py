@@ -1,4 +1,4 @@
-"""Which GPUs a run tries, and what is kept of each. The parent's side; needs no torch."""
+"""The GPUs of a run and their records. Runs in the parent; needs no torch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kernels_smoke.suite.probes.answer import record as probe_record
 from kernels_smoke.suite.run.plan import Document
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-INSTANCE = "MIG-"  # what the UUID of a MIG instance begins with
+INSTANCE = "MIG-"  # prefix of the UUID of a MIG instance
 EXCLUSIVE = "exclusive process"  # the compute mode in which a GPU takes one process at a time
 PROHIBITED = "prohibited"  # the compute mode in which nothing may run on a GPU
 BLOCKING = {"driver", "torch", "cuda_init"}  # probes without which every kernel would only fail again
@@ -25,7 +25,7 @@ Ask = Callable[[Mapping[str, str]], Mapping[str, Any]]  # the driver's answer in
 
 @dataclass
 class GpuRun:
-    """One GPU and the records of it. ``alone``: the run has no other, and its children see what the parent sees."""
+    """One GPU and the records of it. ``alone``: the only one, so that children inherit the parent's visible GPUs."""
 
     gpu: Gpu
     document: Document
@@ -63,18 +63,18 @@ def may_go_on(document: Document) -> bool:
 
 
 def chosen(
-    answer: Mapping[str, Any], asked: Sequence[str], ask: Ask, environment: Mapping[str, str] = os.environ
+    answer: Mapping[str, Any], requested: Sequence[str], ask: Ask, environment: Mapping[str, str] = os.environ
 ) -> tuple[list[Gpu], list[dict[str, Any]]]:
     """The GPUs that are to be tried, and a probe for each that is missing. ``answer`` is the driver's.
 
-    An item of ``asked`` is a number, as CUDA counts, or a UUID or its beginning. Without any, all GPUs are
+    An item of ``requested`` is a number, as CUDA counts, or a UUID or its beginning. Without any, all GPUs are
     tried that CUDA sees, and every MIG instance that NVML lists where CUDA_VISIBLE_DEVICES is not set: CUDA shows a
     process only one of these.
     """
     seen: list[Gpu] = list(answer["gpus"])
     listed = answer.get("listed") or []
-    if asked:
-        return _asked(seen, asked, ask, environment)
+    if requested:
+        return _requested(seen, requested, ask, environment)
     if not seen or VISIBLE in environment:
         return seen, []
     instances = [uuid for entry in listed for uuid in entry["instances"]]
@@ -91,13 +91,13 @@ def chosen(
     return _numbered(chosen_ones), missing
 
 
-def _asked(
-    seen: Sequence[Gpu], asked: Sequence[str], ask: Ask, environment: Mapping[str, str]
+def _requested(
+    seen: Sequence[Gpu], requested: Sequence[str], ask: Ask, environment: Mapping[str, str]
 ) -> tuple[list[Gpu], list[dict[str, Any]]]:
     found: list[Gpu] = []
     missing = []
-    elsewhere = _instances([item for item in asked if item.startswith(INSTANCE)], ask, environment)
-    for item in asked:
+    elsewhere = _instances([item for item in requested if item.startswith(INSTANCE)], ask, environment)
+    for item in requested:
         number = item.isdecimal()
         same = [gpu for gpu in seen if (gpu["index"] == int(item) if number else gpu["uuid"].startswith(item))]
         same = same or [gpu for gpu in elsewhere if gpu["uuid"].startswith(item)]
@@ -131,7 +131,7 @@ def _missing(name: str, why: str) -> dict[str, Any]:
 
 
 def prohibited(gpu: Gpu) -> dict[str, Any] | None:
-    """A probe that says that nothing may run on ``gpu``; None where something may."""
+    """A probe that says that nothing may run on ``gpu``; None if something may."""
     if gpu["compute_mode"] != PROHIBITED:
         return None
     message = f"{label(gpu)} is in the compute mode 'prohibited': nothing may run on it"

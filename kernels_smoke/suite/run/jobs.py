@@ -1,4 +1,4 @@
-"""What is asked of a run, and the jobs that every kind of run has. Needs no torch."""
+"""The options of a run, and the jobs common to all runs. Needs no torch."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from kernels_smoke.suite.run import units
 from kernels_smoke.suite.run.gpus import GpuRun
 from kernels_smoke.suite.run.plan import Document, resumed
 
-PROBE_PATIENCE = 60.0  # seconds
-COMPILE_PATIENCE = 120.0
-INTERPRETING = 4.0  # times as much patience with a child that computes: the interpreter does nothing else
-FROM_OUTSIDE = 4.0  # times as much patience with a child that imports and compiles what it runs
-SHARE = 3  # mutants of one kernel that a child tries: compiling them is what takes long
+PROBE_TIMEOUT = 60.0  # seconds
+COMPILE_TIMEOUT = 120.0
+INTERPRETING = 4.0  # factor of the timeout for a child that computes, as the interpreter does
+FROM_OUTSIDE = 4.0  # factor of the timeout for a child that imports and compiles external kernels
+SHARE = 3  # mutants of one kernel per child, since compiling takes long
 
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for; see ``cli.py`` for the meaning of each."""
+    """The options of a run; ``cli.py`` describes each."""
 
     device: str = "cuda"
     level: str = "quick"
@@ -32,7 +32,7 @@ class Options:
     compile_only: bool = False
     mutants: bool = False
     seed: int = 0
-    patience: float = 30.0
+    timeout: float = 30.0
     slowness: float = 1.0
     gpus: tuple[str, ...] = ()
     soak: float = 0.0
@@ -41,9 +41,9 @@ class Options:
 
 
 def once(
-    task: str, arguments: dict[str, Any], document: Document, patience: float = COMPILE_PATIENCE, *, quiet: bool = False
+    task: str, arguments: dict[str, Any], document: Document, timeout: float = COMPILE_TIMEOUT, *, quiet: bool = False
 ) -> Job:
-    """A job whose child is not started again. Its death is a record; with ``quiet`` one that costs only time."""
+    """A job whose child is not started again. Its death is a record; with ``quiet`` it only costs time."""
     begun: list[str] = []  # the probes that it reported, the last of which ended it
 
     def on_record(record: dict[str, Any]) -> None:
@@ -61,7 +61,7 @@ def once(
             document.add(probe_record(name, Answer(outcome, f"{what}: {end.describe()}", words)))
         return ()
 
-    return Job(task, arguments, patience, on_record, on_end)
+    return Job(task, arguments, timeout, on_record, on_end)
 
 
 def on_gpu(run: GpuRun, job: Job) -> Job:
@@ -70,7 +70,7 @@ def on_gpu(run: GpuRun, job: Job) -> Job:
 
 
 def followed(jobs: Sequence[Job], then: Callable[[], Iterable[Job]]) -> list[Job]:
-    """``jobs``; when they have ended, and all that their ends call for, those of ``then``."""
+    """``jobs``; once they and their following jobs have ended, those of ``then``."""
     alive = len(jobs)
 
     def counted(job: Job) -> Job:
@@ -88,10 +88,10 @@ def followed(jobs: Sequence[Job], then: Callable[[], Iterable[Job]]) -> list[Job
 
 
 def groups(options: Options, entries: Sequence[Entry], most: int = 0) -> dict[str, list[Entry]]:
-    """The kernels that share a child, by the group's name: a family each, and those of a file from outside.
+    """The kernels that share a child, by the group's name: by family, or by external file.
 
-    With ``most``, ours are put together into so many groups that take about as long: on a GPU children that start CUDA
-    at once wait for each other, and so do their launches. The quick level has two there: its cases take less than the
+    With ``most``, ours are joined into so many groups of about equal duration: on a GPU children that start CUDA at
+    once wait for each other, and so do their launches. The quick level has two there: its cases take less than the
     start of CUDA.
     """
     most = 2 if options.level == "quick" and options.device == "cuda" else most
@@ -109,13 +109,13 @@ def cases(options: Options, entries: Sequence[Entry], document: Document) -> Job
     """The cases of these kernels, one after another in one child."""
     names = [entry.name for entry in entries]
     arguments = {"level": options.level, "device": options.device, "seed": options.seed, "kernels": names}
-    longer, computing = patience(options, entries), _computing(options)
+    longer, computing = timeout(options, entries), _computing(options)
     return resumed(document, "case", "correctness.tasks:cases", arguments, longer, computing=computing)
 
 
-def patience(options: Options, entries: Sequence[Entry]) -> float:
+def timeout(options: Options, entries: Sequence[Entry]) -> float:
     """With kernels from outside longer: they are imported, and compiled, in the child that runs them."""
-    return options.patience * (FROM_OUTSIDE if any(entry.source for entry in entries) else 1)
+    return options.timeout * (FROM_OUTSIDE if any(entry.source for entry in entries) else 1)
 
 
 def mutants(options: Options, entry: Entry, document: Document) -> Job:
@@ -125,30 +125,30 @@ def mutants(options: Options, entry: Entry, document: Document) -> Job:
     """
     if entry.source:
         arguments = {"device": options.device, "seed": options.seed, "kernels": [entry.name]}
-        longer, computing = patience(options, [entry]), _computing(options)
+        longer, computing = timeout(options, [entry]), _computing(options)
         return resumed(document, "mutant", "own.tasks:mutants", arguments, longer, computing=computing)
     shared = {"device": options.device, "seed": options.seed, "kernel": entry.name}
-    said: dict[str, Any] = {}
+    answer: dict[str, Any] = {}
 
     def on_record(record: dict[str, Any]) -> None:
         if record["kind"] == "healthy":
-            said.update(record)
+            answer.update(record)
         elif record["kind"] not in {"begin", "alive"}:
             document.add(record)
 
     def on_end(end: End) -> Iterator[Job]:
-        if not said:
+        if not answer:
             message = f"the kernel itself could not be tried: {end.describe()}"
             record = {"kind": "mutant", "kernel": entry.name, "mutant": "each", "outcome": "error", "message": message}
             document.add(record | {"caught_by": "", "seconds": 0.0})
-        names = said.get("mutants", [])
+        names = answer.get("mutants", [])
         for start in range(0, len(names), SHARE):
-            some = {"kernels": [entry.name], "fault": said["fault"], "only": names[start : start + SHARE]}
+            some = {"kernels": [entry.name], "fault": answer["fault"], "only": names[start : start + SHARE]}
             arguments = {"device": options.device, "seed": options.seed, **some}
             task, computing = "correctness.tasks:mutants", _computing(options)
-            yield resumed(document, "mutant", task, arguments, options.patience, computing=computing)
+            yield resumed(document, "mutant", task, arguments, options.timeout, computing=computing)
 
-    return Job("correctness.tasks:healthy", shared, options.patience, on_record, on_end, _computing(options))
+    return Job("correctness.tasks:healthy", shared, options.timeout, on_record, on_end, _computing(options))
 
 
 def _computing(options: Options) -> float:

@@ -1,4 +1,4 @@
-"""A run on GPUs: what is probed, compiled, judged and timed on each of them, and what runs at the same time.
+"""A run on GPUs: probing, compiling, judging and timing on each of them, partly at the same time.
 
 Correctness: all GPUs at once, one child for each family and GPU. Kernels are compiled once for all GPUs of a kind.
 """
@@ -15,11 +15,11 @@ from kernels_smoke.suite.registry import Entry
 from kernels_smoke.suite.run import jobs
 from kernels_smoke.suite.run.cold_run import ColdRun, precompiling
 from kernels_smoke.suite.run.gpus import EXCLUSIVE, INSTANCE, VISIBLE, GpuRun, may_go_on
-from kernels_smoke.suite.run.jobs import PROBE_PATIENCE, Options, followed, on_gpu, once
+from kernels_smoke.suite.run.jobs import PROBE_TIMEOUT, Options, followed, on_gpu, once
 from kernels_smoke.suite.run.plan import Document, processors, resumed
 from kernels_smoke.suite.run.timing_jobs import measure_on, time_again, time_on
 
-SANITIZER_PATIENCE = 300.0
+SANITIZER_TIMEOUT = 300.0
 GROUPS = 7  # children on a GPU that start at once: with 16, each waited five seconds for CUDA, and then for the others
 OF_A_GPU, OF_THE_NODE = "gpu", "node"  # parts of the task probes.probing:basic
 
@@ -32,9 +32,9 @@ def judge(
     runs: Sequence[GpuRun],
     versions: Sequence[str],
 ) -> None:
-    """Probe, and run the cases on every GPU; then time what was right, and look for bad accesses at level deep.
+    """Probe, and run the cases on every GPU; then time correct kernels, and look for bad accesses at level deep.
 
-    ``document`` takes what is not of one GPU. GPUs of a kind share what is compiled.
+    ``document`` has the records of no single GPU. GPUs of a kind share compilations.
     """
     in_lane = 1 if any(run.gpu["compute_mode"] == EXCLUSIVE for run in runs) else 0
     targets = list(dict.fromkeys(run.gpu["target"] for run in runs))
@@ -56,7 +56,7 @@ def judge(
     if options.soak:
         task, arguments = "speed.soak:soak", {"seconds": options.soak}
         able = [run for run in runs if run.may_go_on and may_go_on(document)]
-        soaking = [on_gpu(run, once(task, arguments, run.document, PROBE_PATIENCE)) for run in able]
+        soaking = [on_gpu(run, once(task, arguments, run.document, PROBE_TIMEOUT)) for run in able]
         crew.run(soaking, at_once=len(runs))
     if options.level == "deep":
         firsts = [next(run for run in runs if run.gpu["target"] == target) for target in targets]
@@ -79,15 +79,14 @@ def _cases_on(
 
     Returns whether the kernels have been timed, too.
 
-    The driver has answered, so families do not wait for the probes. When those find that CUDA does not work, what the
-    cases say is only that once more. Where ``warm`` says that Triton's cache is filled, nothing is compiled beforehand.
-    With an ``in_lane`` of 1 a GPU takes one process at a time, so nothing else runs next to a child that uses it.
+    Families do not wait for the probes. If CUDA does not work, the cases only repeat that. If Triton's cache is
+    ``warm``, nothing is compiled beforehand. With ``in_lane`` 1 a GPU runs one process.
     """
     target = runs[0].gpu["target"]
     shared = {"device": "cuda", "target": target}
-    node = [once("probes.probing:basic", shared | {"part": OF_THE_NODE}, document, PROBE_PATIENCE)] if with_node else []
+    node = [once("probes.probing:basic", shared | {"part": OF_THE_NODE}, document, PROBE_TIMEOUT)] if with_node else []
     probes = [
-        on_gpu(run, once("probes.probing:basic", shared | {"part": OF_A_GPU}, run.document, PROBE_PATIENCE))
+        on_gpu(run, once("probes.probing:basic", shared | {"part": OF_A_GPU}, run.document, PROBE_TIMEOUT))
         for run in runs
     ]
     heavy = [job for run in runs for job in _heavy_probes(options, run)] if options.level != "quick" else []
@@ -102,7 +101,7 @@ def _cases_on(
             compiling = [job for _, job in precompiling(options, ours, document, target)]
             crew.run(compiling, at_once=processors())
         every = [job for of_group in families.values() for job in of_group]
-        first = followed(probes, lambda: heavy)  # not at once with the others: starting CUDA is what takes long
+        first = followed(probes, lambda: heavy)  # not at once with the others, since starting CUDA takes long
         crew.run([*node, *first, *every], at_once=processors(), in_lane=in_lane)
         return False
     early = options.level != "quick" and len(runs) == 1 and len(ours) == len(entries)
@@ -116,20 +115,20 @@ def _cases_on(
 def _heavy_probes(options: Options, run: GpuRun) -> Iterator[Job]:
     """The probes that take seconds, each in its own child; torch.compile takes ten, and no kernel needs it.
 
-    NCCL is of all GPUs together; where there is one, its probe says so.
+    NCCL is of all GPUs together; if there is one, its probe says so.
     """
     names = ("cublas", "cudnn", *(("nccl",) if run.alone else ()))
     names += ("torch_compile",) if options.level == "deep" else ()
     shared = {"device": options.device, "target": run.gpu["target"], "slowness": options.slowness}
     for name in names:
-        yield on_gpu(run, once("probes.probing:heavy", shared | {"names": [name]}, run.document, PROBE_PATIENCE))
+        yield on_gpu(run, once("probes.probing:heavy", shared | {"names": [name]}, run.document, PROBE_TIMEOUT))
 
 
 def _nccl(options: Options, document: Document, runs: Sequence[GpuRun]) -> Job:
     """An all-reduce over the GPUs of the run; MIG instances have none."""
     whole = [run.uuid for run in runs if not run.uuid.startswith(INSTANCE)]
     arguments = {"device": "cuda", "target": runs[0].gpu["target"], "slowness": options.slowness, "names": ["nccl"]}
-    job = once("probes.probing:heavy", arguments, document, PROBE_PATIENCE)
+    job = once("probes.probing:heavy", arguments, document, PROBE_TIMEOUT)
     return replace(job, environment={VISIBLE: ",".join(whole)})
 
 
@@ -144,7 +143,7 @@ def _memory_checks(options: Options, entries: Sequence[Entry], run: GpuRun) -> l
                 "case",
                 task,
                 shared | {"kernels": [entry.name]},
-                SANITIZER_PATIENCE,
+                SANITIZER_TIMEOUT,
                 computing=processors(),  # its analysis has a thread for each
             ),
         )

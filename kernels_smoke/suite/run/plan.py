@@ -1,4 +1,4 @@
-"""What a run does, and how children that crash or hang are made up for. Needs no torch: jobs go through the crew."""
+"""Plan the jobs of a run, and resume after children that crash or hang. Needs no torch: jobs go through the crew."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Document:
 
 @dataclass
 class _Track:
-    """How far a child came: what it planned, what it began, what it answered."""
+    """The progress of a child: planned, started and finished items."""
 
     kind: str
     planned: list[Item] = field(default_factory=list)
@@ -66,7 +66,7 @@ class _Track:
 
     @property
     def left(self) -> list[Item]:
-        """What was planned and not answered."""
+        """The planned items without a result."""
         return [item for item in self.planned if item not in self.answered]
 
     def hear(self, record: dict[str, Any]) -> bool:
@@ -85,16 +85,16 @@ def resumed(
     kind: str,
     task: str,
     arguments: dict[str, Any],
-    patience: float,
+    timeout: float,
     done: Sequence[Item] = (),
     *,
     computing: float = 1.0,
 ) -> Job:
-    """A job whose child may die: a new one then goes on behind the item that ended it.
+    """A job whose child may die: a new one then continues after the item that ended it.
 
-    The task first emits {"kind": "plan", "items": [...]}, all (kernel, case) that it will run but those in its argument
-    ``skip``, and {"kind": "begin", ...} before each; its records are of ``kind``. {"kind": "end", ...} behind an item
-    says that it is done, whether it had records or not; {"kind": "alive"} within one that it does not hang.
+    The task first emits {"kind": "plan", "items": [...]}, all (kernel, case) that it will run except those in its
+    argument ``skip``, and {"kind": "begin", ...} before each; its records are of ``kind``. {"kind": "end", ...} after
+    an item says that it is done, with or without records; {"kind": "alive"} within an item says that it does not hang.
     """
     track = _Track(kind)
 
@@ -116,9 +116,9 @@ def resumed(
             return
         finished = (*done, *track.answered, *((lost,) if lost else ()))
         if set(left) - set(finished):
-            yield resumed(document, kind, task, arguments, patience, finished, computing=computing)
+            yield resumed(document, kind, task, arguments, timeout, finished, computing=computing)
 
-    return Job(task, {**arguments, "skip": list(done)}, patience, on_record, on_end, computing)
+    return Job(task, {**arguments, "skip": list(done)}, timeout, on_record, on_end, computing)
 
 
 def _obituary(kind: str, named: str, item: Item, end: End) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A whole run: what is probed, compiled, judged and timed, in which order. The parent process; needs no torch."""
+"""Run everything: probe, compile, judge and time, in this order. The parent process; needs no torch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kernels_smoke.suite.processes.crew import Crew, ForemanError
 from kernels_smoke.suite.registry import Entry
 from kernels_smoke.suite.run import gpus, jobs, on_gpus
 from kernels_smoke.suite.run.gpus import GpuRun, may_go_on
-from kernels_smoke.suite.run.jobs import COMPILE_PATIENCE, PROBE_PATIENCE, Options, on_gpu, once
+from kernels_smoke.suite.run.jobs import COMPILE_TIMEOUT, PROBE_TIMEOUT, Options, on_gpu, once
 from kernels_smoke.suite.run.plan import Document, processors, resumed
 from kernels_smoke.suite.run.units import work_units
 from kernels_smoke.suite.verdict import verdict
@@ -45,10 +45,10 @@ class Stopped(KeyboardInterrupt):
 
 @dataclass
 class Course:
-    """A run as far as it came: what was asked, and the records that have arrived.
+    """The state of a run: its options, and the records so far.
 
-    ``document`` has the records of no GPU in particular, each of ``runs`` those of one. ``keep`` takes the report so
-    far, marked as partial, at most once in ``KEPT_EVERY`` seconds.
+    ``document`` has the records of no single GPU, each of ``runs`` those of one. ``keep`` gets the report so far,
+    marked as partial, at most once in ``KEPT_EVERY`` seconds.
     """
 
     options: Options
@@ -82,7 +82,7 @@ class Course:
             self._next = time.monotonic() + max(KEPT_EVERY, (time.monotonic() - now) / KEEPING)
 
     def report(self, partial: str = "") -> dict[str, Any]:
-        """The document (see ``suite/README.md``). ``partial`` says why it is not that of a whole run."""
+        """The document (see ``suite/README.md``). ``partial`` says why the run is not complete."""
         records = {name: [*getattr(self.document, name)] for name in RECORDS}
         for run in self.runs:
             for name in RECORDS:
@@ -120,10 +120,10 @@ def run(
     heard: Callable[[dict[str, Any]], None] = lambda _record: None,
     keep: Callable[[dict[str, Any]], None] = lambda _document: None,
 ) -> dict[str, Any]:
-    """Run what ``options`` ask for and return the document (see ``suite/README.md``). Passes each record to ``heard``.
+    """Run the ``options`` and return the document (see ``suite/README.md``). Passes each record to ``heard``.
 
-    ``keep`` gets the report so far, now and then. What is interrupted (KeyboardInterrupt) returns it, too: its
-    ``partial`` says so. Raises LookupError when ``options.only`` names no kernel, unless a file of kernels is broken.
+    ``keep`` gets the report so far, periodically. An interrupted run (KeyboardInterrupt) returns it, too, marked by
+    ``partial``. Raises LookupError when ``options.only`` names no kernel, unless a file of kernels is broken.
     """
     course = Course(options, heard, keep)
     document = course.document
@@ -144,7 +144,7 @@ def run(
 
 
 def _entries(options: Options, found: Found, document: Document) -> tuple[Entry, ...]:
-    """The kernels of this run; what level quick omits is noted."""
+    """The kernels of this run; kernels omitted at level quick are noted."""
     entries = registry.select(options.only, found.entries, strict=found.complete)
     everything = options.level != "quick" or options.only or options.compile_only or options.mutants
     if options.device != "cuda" or everything:
@@ -189,7 +189,7 @@ def _compile(course: Course, crew: Crew, entries: Sequence[Entry]) -> None:
             "compiled",
             "compiling.compilations:compile_kernels",
             {"kernel": kernel, "target": target, "level": course.options.level},
-            COMPILE_PATIENCE,
+            COMPILE_TIMEOUT,
         )
         for kernel, target in work_units([entry for entry in entries if entry.triton], course.options.targets)
     ]
@@ -214,7 +214,7 @@ def _run(course: Course, crew: Crew, entries: Sequence[Entry]) -> None:
     # Without a GPU its driver has said so already; without a torch for GPUs the probe of torch says it.
     device = options.device if options.device != "cuda" or course.runs else "none"
     target = course.runs[0].gpu["target"] if course.runs else ""
-    crew.run([once("probes.probing:basic", {"device": device, "target": target}, document, PROBE_PATIENCE)], at_once=1)
+    crew.run([once("probes.probing:basic", {"device": device, "target": target}, document, PROBE_TIMEOUT)], at_once=1)
     if device == "none" or not may_go_on(document):
         return
     if options.mutants:
@@ -230,8 +230,8 @@ def _find_gpus(course: Course) -> None:
     """Ask the driver, and make a run of each GPU that is to be tried."""
 
     def ask(environment: Mapping[str, str] | None = None) -> dict[str, Any]:
-        patience = probes_driver.PATIENCE * course.options.slowness
-        return probes_driver.ask(patience, None if environment is None else dict(environment))
+        timeout = probes_driver.TIMEOUT * course.options.slowness
+        return probes_driver.ask(timeout, None if environment is None else dict(environment))
 
     answer = ask()
     course.document.add(answer["probe"])

@@ -1,8 +1,8 @@
 """The jobs that time kernels on GPUs, and measure rates.
 
-One child for each GPU, at the same time where each has ``CPUS_EACH`` CPUs: GPUs of a node share no memory, and
-what is timed is queued in CUDA graphs. What is slow then is timed once more with nothing else at work, and this counts.
-Rates of copies, which GPUs do share, are measured one GPU after another.
+One child for each GPU, at the same time if each has ``CPUS_EACH`` CPUs: GPUs of a node share no memory, and timed work
+is queued in CUDA graphs. Slow kernels are timed again alone, and this counts. Rates of copies, which GPUs do share, are
+measured one GPU after another.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kernels_smoke.suite.processes.crew import Crew, End, Job
 from kernels_smoke.suite.registry import Entry
 from kernels_smoke.suite.run import jobs
 from kernels_smoke.suite.run.gpus import INSTANCE, VISIBLE, GpuRun, may_go_on
-from kernels_smoke.suite.run.jobs import PROBE_PATIENCE, Options, on_gpu, once
+from kernels_smoke.suite.run.jobs import PROBE_TIMEOUT, Options, on_gpu, once
 from kernels_smoke.suite.run.plan import Document, processors, resumed
 
 CPUS_EACH = 4  # a child that times has one busy thread, and CUDA's own now and then
@@ -32,7 +32,7 @@ def _at_once(runs: Sequence[GpuRun]) -> int:
 
 
 def timing(options: Options, entries: Sequence[Entry], runs: Sequence[GpuRun]) -> list[Job]:
-    """For each GPU a job that calibrates and times our kernels, behind which come those from outside, file by file."""
+    """For each GPU a job that calibrates and times our kernels, followed by external ones, file by file."""
 
     def of(run: GpuRun) -> Job:
         job = _speeds(options, entries, run)
@@ -64,7 +64,7 @@ def _wrong(run: GpuRun) -> set[str]:
 
 
 def time_again(options: Options, crew: Crew, entries: Sequence[Entry], runs: Sequence[GpuRun]) -> None:
-    """Time alone what was slow while something else was at work: this counts."""
+    """Time slow kernels again with nothing else running: this counts."""
     for run in runs:
         slow = [[record["kernel"], record["case"]] for record in run.document.speeds if record["outcome"] == "slow"]
         if slow:
@@ -84,10 +84,10 @@ def measure_on(
         ours = [entry for entry in entries if not entry.source]  # others have their own process
         names = [entry.name for entry in ours if entry.name not in wrong and (deep or entry.quick)]
         arguments = {"share": SHARES[options.level], "kernels": names, "seed": options.seed}
-        crew.run([on_gpu(run, once("speed.rates:rates", arguments, run.document, PROBE_PATIENCE))], at_once=1)
+        crew.run([on_gpu(run, once("speed.rates:rates", arguments, run.document, PROBE_TIMEOUT))], at_once=1)
     whole = [run.uuid for run in runs if not run.uuid.startswith(INSTANCE)]
     if len(whole) > 1:
-        job = once("speed.rates:peers", {}, document, PROBE_PATIENCE)
+        job = once("speed.rates:peers", {}, document, PROBE_TIMEOUT)
         crew.run([replace(job, environment={VISIBLE: ",".join(whole)})], at_once=1)
 
 
@@ -104,5 +104,5 @@ def _speeds(
         "calibration": run.document.calibration,
         "only": list(only),
     }
-    patience = jobs.patience(options, members)
-    return on_gpu(run, resumed(run.document, "speed", "speed.speeds:speeds", arguments, patience))
+    timeout = jobs.timeout(options, members)
+    return on_gpu(run, resumed(run.document, "speed", "speed.speeds:speeds", arguments, timeout))

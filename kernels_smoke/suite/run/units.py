@@ -1,4 +1,4 @@
-"""What takes how long, so that the longest comes first and parts are equal. Imports neither torch nor triton."""
+"""Expected durations, so that the longest job comes first and parts are equal. Imports neither torch nor triton."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from kernels_smoke.suite.registry import Entry
 
-# Seconds on one CPU, of all that level full compiles for sm_90 (2026-11, triton 3.6.0); what is not named takes less
-# than 4.
+# Seconds on one CPU, to compile level full for sm_90 (2026-11, triton 3.6.0); others take less than 4.
 SECONDS = {
     "gated_delta_rule_chunk": 42,
     "paged_attention": 36,
@@ -41,7 +40,7 @@ SECONDS = {
 OTHERS = 2
 # AMD's compiler takes several times as long where fp8 has to be converted by software (gfx90a, gfx942).
 AMD = 5.0
-SHARE = 3  # seconds that one process compiles
+SHARE = 3  # seconds of compilation in one process
 
 
 # Seconds of a kernel's cases at level full, next to five other children on an H200 (2026-11), without the first case.

@@ -1,7 +1,7 @@
-"""NVIDIA's checkers over the cases of a kernel but the deep ones, at level deep, where they are installed.
+"""NVIDIA's checkers over the cases of a kernel but the deep ones, at level deep, if they are installed.
 
-The guard regions of the suite see what is written near a tensor; compute-sanitizer's memcheck sees every access that
-belongs to no allocation, reads too, and its racecheck accesses to shared memory that no barrier orders.
+The guard regions of the suite detect writes near a tensor; compute-sanitizer's memcheck detects every access outside of
+allocations, also reads, and its racecheck unordered accesses to shared memory.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _checked(sanitizer: str, tool: str, kernel: str, seed: int, seconds: float) 
     own = registry.from_outside(kernel)
     known = [json.dumps(asdict(own))] if own else []
     program = start.command("suite.sanitizer.program", kernel, str(seed), *known)
-    # Without torch's pool every tensor is an allocation, behind whose end nothing may be read.
+    # Without torch's pool every tensor is an allocation, after whose end nothing may be read.
     environment = os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
     command = [sanitizer, "--tool", tool, "--error-exitcode", str(ERRORS), "--print-limit", str(LIMIT), *program]
     try:
@@ -73,40 +73,40 @@ def _checked(sanitizer: str, tool: str, kernel: str, seed: int, seconds: float) 
     return reading(tool, done.stdout + done.stderr, done.returncode)
 
 
-def reading(tool: str, said: str, status: int) -> dict[str, Any]:
-    """The outcome, message and evidence of a run of ``tool`` that printed ``said`` and ended with ``status``.
+def reading(tool: str, output: str, status: int) -> dict[str, Any]:
+    """The outcome, message and evidence of a run of ``tool`` that printed ``output`` and ended with ``status``.
 
-    Some races do not count (what racecheck calls a race: two threads, one address of shared memory, no barrier):
+    Some races do not count (a race for racecheck: two threads, one address of shared memory, no barrier):
 
     - in functions that are not ours, C++ all of them: torch's reductions exchange values within a warp;
-    - two writes by one instruction: Triton stores a small tensor from every thread that holds a copy of it, and where
-      these have summed in different orders, the copies differ in their last bit (measured on an H200). That an
-      iteration of a loop overtakes another would show as a race with the reads in between, too;
-    - two accesses by the code with which Triton hands a kernel over to its specialised warps: all threads wait at one
+    - two writes by one instruction: Triton stores a small tensor from every thread with a copy of it, and if
+      these have summed in different orders, the copies differ in their last bit (measured on an H200). An
+      iteration that overtakes another would also race with the reads in between;
+    - two accesses by the code that passes a kernel to its specialised warps: all threads wait at one
       barrier between a write and a read (``barrier.sync 1`` in the PTX of Triton 3.6 and 3.7), but at instructions of
-      different warps, which racecheck does not pair. That code has no statement of the kernel: it bears the line of
-      its ``def`` and that of ``warp_specialize``.
+      different warps, which racecheck does not pair. That code is attributed to the line of
+      the kernel's ``def`` and of ``warp_specialize``.
 
-    Other races within a kernel with specialised warps are neither passed nor failed: one warpgroup hands data to
-    another by a barrier of itself, behind which one thread arrives at an mbarrier for all. racecheck does not follow
-    that: it reported kernels in whose PTX each write is ordered so before each read.
+    Other races within a kernel with specialised warps are neither passed nor failed: one warpgroup passes data to
+    another by its own barrier, after which one thread arrives at an mbarrier for all. racecheck does not follow that:
+    it reported kernels whose PTX orders each write before each read in this way.
 
     Bad accesses count wherever they are, since ours may have caused them.
     """
-    found = next((int(number) for match in _SUMMARY.finditer(said) for number in match.groups() if number), None)
-    specialised = dict.fromkeys(kernel for kernel, _ in _HANDED_OVER.findall(said))
-    handing_over = {place for _, place in _HANDED_OVER.findall(said)}
-    races = [_ACCESS.findall(race) for race in said.split(_RACE)[1:]]
+    found = next((int(number) for match in _SUMMARY.finditer(output) for number in match.groups() if number), None)
+    specialised = dict.fromkeys(kernel for kernel, _ in _HANDED_OVER.findall(output))
+    handing_over = {place for _, place in _HANDED_OVER.findall(output)}
+    races = [_ACCESS.findall(race) for race in output.split(_RACE)[1:]]
     counted = [accesses for accesses in races if not _is_harmless(accesses, handing_over)]
     harmless = len(races) - len(counted)
-    if LAUNCHED in said and status in {0, ERRORS} and found == harmless < LIMIT:
+    if LAUNCHED in output and status in {0, ERRORS} and found == harmless < LIMIT:
         return {"outcome": "pass", "message": ""}
-    if NOT_ONE in said and status == 0:
+    if NOT_ONE in output and status == 0:
         return {"outcome": "skip", "message": NOT_ONE}
-    evidence = {"compute-sanitizer": said[-2500:]}
+    evidence = {"compute-sanitizer": output[-2500:]}
     between = {_function(instruction) for accesses in counted for _, instruction, _ in accesses}
     if (
-        LAUNCHED in said
+        LAUNCHED in output
         and status == ERRORS
         and found == len(races) < LIMIT
         and between

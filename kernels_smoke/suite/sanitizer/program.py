@@ -22,11 +22,11 @@ SPECIALIZE = "gl.warp_specialize("
 
 
 def main(name: str, seed: str, own: str = "") -> int:
-    """Launch the cases of a kernel on the GPU, but the deep ones. What they compute is judged without the checker.
+    """Launch the cases of a kernel on the GPU, except deep ones. Results are judged without the checker.
 
     ``own`` is the entry of a kernel from outside, in JSON.
 
-    Tensors have no guards: what a kernel reads behind the end of one belongs to no allocation, if torch has no pool.
+    Tensors have no guards: an access after the end is outside of allocations, if torch has no pool.
     """
     if own:
         registry.know([registry.Entry(**json.loads(own))])
@@ -54,7 +54,7 @@ def main(name: str, seed: str, own: str = "") -> int:
 
 
 def _handing_over() -> set[str]:
-    """KERNEL FILE:LINE where those that are imported hand over to specialised warps: their ``def``, and the call."""
+    """KERNEL FILE:LINE of the start of specialised warps in imported kernels: their ``def``, and the call."""
     loaded = [value for module in list(sys.modules.values()) for value in vars(module).values()]
     # By type: isinstance asks a value for its class, and some modules have values that warn then.
     kernels = [value for value in loaded if issubclass(type(value), JITFunction) and SPECIALIZE in value.src]

@@ -1,6 +1,6 @@
-"""What this GPU can do, measured in the same run as the kernels: bytes a second, and matrix operations a second.
+"""Measure this GPU's rates in the same run as the kernels: bytes and matrix operations a second.
 
-Bars are fractions of these, so that they hold on an H100, a GH200 or a GB200 as they do on an H200.
+Bars are fractions of these, so that they apply to an H100, a GH200 or a GB200 as to an H200.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kernels_smoke.suite.probes.answer import Answer, record
 from kernels_smoke.suite.speed.gpu_state import Monitor
 from kernels_smoke.suite.speed.timing import Call, replayed
 
-COPIED = 2**30  # bytes: far more than any cache holds
+COPIED = 2**30  # bytes: far larger than any cache
 MATRIX = 8192  # rows, columns and inner dimension: 1.1e12 operations
 CALLS = 4  # between two events
 ROUNDS = 7
@@ -43,7 +43,7 @@ def calibrate(emit: Emit) -> dict[str, Any] | None:
 
 
 def monitor() -> Monitor:
-    """The monitor of the current GPU; one that knows nothing where torch is too old to say the GPU's UUID."""
+    """The monitor of the current GPU; without data if torch is too old for the GPU's UUID."""
     if (visible := os.environ.get("CUDA_VISIBLE_DEVICES", "")).startswith("MIG-") and "," not in visible:
         return Monitor.open(visible)
     uuid = getattr(torch.cuda.get_device_properties(torch.cuda.current_device()), "uuid", "")
@@ -53,8 +53,7 @@ def monitor() -> Monitor:
 def rates(gpu: Monitor) -> dict[str, Any]:
     """``bandwidth`` in bytes a second (read and written together), ``bf16`` and ``fp8`` in operations a second.
 
-    ``fp8`` is None where this GPU or this torch has no fp8 matrix product. ``gpu`` is the state of the GPU while it
-    multiplied.
+    ``fp8`` is None if this GPU or this torch has no fp8 matrix product. ``gpu`` is its state while it multiplied.
     """
     generator = torch.Generator("cuda")
     generator.manual_seed(0)
@@ -81,7 +80,7 @@ def _bf16(a: torch.Tensor, b: torch.Tensor) -> Call:
 
 
 def _fp8_seconds(a: torch.Tensor, b: torch.Tensor) -> float | None:
-    """Seconds of one product with a scale for each row and column, or with one for all where that is all there is."""
+    """Seconds of one product with a scale for each row and column, or with one for all if that is all there is."""
     rows = torch.ones(MATRIX, 1, device="cuda")
     one = torch.ones((), device="cuda")
     for scale_a, scale_b in ((rows, rows.t()), (one, one)):

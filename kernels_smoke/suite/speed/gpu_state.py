@@ -1,7 +1,7 @@
-"""What NVML says of a GPU: clocks, power, temperature, what holds its clocks down, and who else uses it.
+"""Read a GPU's state from NVML: clocks, power, temperature, reasons for lower clocks, and other users.
 
-Asked of NVML, the library behind nvidia-smi, through ctypes: it comes with the driver, and needs no package. Functions
-and constants: NVML API Reference Guide, "Device Queries" and "NvmlClocksEventReasons".
+NVML, the library of nvidia-smi, is called by ctypes: it comes with the driver. Functions and constants: NVML API
+Reference Guide, "Device Queries" and "NvmlClocksEventReasons".
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Memory(ctypes.Structure):
 
 
 class _MemoryV2(ctypes.Structure):
-    """nvmlMemory_v2_t, whose ``used`` is without what the driver keeps for itself."""
+    """nvmlMemory_v2_t, whose ``used`` excludes memory reserved by the driver."""
 
     _fields_ = [
         ("version", ctypes.c_uint),
@@ -81,9 +81,9 @@ class Monitor:
         return cls(library, device)
 
     def read(self) -> dict[str, Any]:
-        """What is known now: ``sm_clock_mhz``, ``power_watts``, ``held_down_by`` (reasons in words) and so on.
+        """The current state: ``sm_clock_mhz``, ``power_watts``, ``held_down_by`` (reasons in words) and so on.
 
-        What this GPU or this driver does not say is missing.
+        Values that this GPU or driver does not report are missing.
         """
         if self.library is None:
             return {}
@@ -102,9 +102,9 @@ class Monitor:
     def users(self, ours: Collection[int] = ()) -> dict[str, Any]:
         """Who else uses the GPU: ``processes`` (pid, name, memory_bytes), and how much of it is used.
 
-        That is ``utilization_percent`` of the last moments, and ``memory_used_bytes``. What is unknown is missing.
-        Processes with the numbers ``ours`` are omitted. NVML does not show those of other containers to a container,
-        but it counts their memory and their work.
+        The ``utilization_percent`` of the last moments, and ``memory_used_bytes``; unknown values are missing.
+        Processes with the numbers ``ours`` are omitted. In a container NVML hides other containers' processes, but
+        counts their memory and work.
         """
         if self.library is None:
             return {}
@@ -148,7 +148,7 @@ class Monitor:
 
 
 def listed() -> list[dict[str, Any]]:
-    """The GPUs that NVML lists: ``index``, ``uuid`` ("" for one that is lost) and the UUIDs of its ``instances`` (MIG).
+    """The GPUs that NVML lists: ``index``, ``uuid`` ("" for a lost one) and the UUIDs of its ``instances`` (MIG).
 
     Empty where NVML does not answer. CUDA_VISIBLE_DEVICES has no effect on NVML.
     """
@@ -204,7 +204,7 @@ def describe(state: Mapping[str, Any]) -> str:
 
 
 def explain(state: Mapping[str, Any]) -> str:
-    """One clause that says what holds the clocks down; empty when nothing does, or nothing is known."""
+    """A clause with the reason for lower clocks; "" without one, or if unknown."""
     if not state.get("held_down_by"):
         return ""
     return f"the GPU's clocks were held down: {', '.join(filter(None, (*state['held_down_by'], describe(state))))}"

@@ -1,6 +1,6 @@
-"""What moves data to and from a GPU, between two, and what a launch costs: rates, one GPU at a time. And its memory.
+"""Measure the rates of copies to, from and between GPUs, the cost of a launch, and memory; one GPU at a time.
 
-No bar holds them, since hosts differ in their CPUs and slots. The report has them, so that nodes can be compared.
+They have no bar, since hosts differ in their CPUs and slots; they serve to compare nodes.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from kernels_smoke.suite.speed.timing import Call, replayed
 
 COPIED = 256 << 20  # bytes
 ROUNDS = 5
-CHUNK = 1 << 27  # numbers of eight bytes: what is allocated and compared at once
+CHUNK = 1 << 27  # numbers of eight bytes that are allocated and compared at once
 SPARED = 4 << 30  # bytes that a test of memory leaves free
-SHARED = 0.25  # of memory that is that of the host, too
+SHARED = 0.25  # of memory shared with the host
 # Every bit is 0 and 1, next to neighbours that differ and to neighbours that do not; then each number is its place.
 PATTERNS = (0x5555555555555555, -0x5555555555555556, 0, -1)
 LAUNCHES = 200
@@ -60,7 +60,7 @@ def _copies(device: str) -> Iterator[tuple[str, float]]:
 
 
 def _rate(copy: Call) -> float:
-    """Bytes a second that ``copy`` moves: those of its source, by the median of a few."""
+    """Bytes a second that ``copy`` reads, by the median of a few."""
     replayed(copy, 2)
     return COPIED / statistics.median(replayed(copy, ROUNDS)) * 1e6
 
@@ -92,7 +92,7 @@ def seconds_of_launch(kernel: Kernel, seed: int, device: str) -> float:
 
 
 def _wait(launch: Callable[[], object], device: str) -> None:
-    launch()  # what is compiled or loaded once is not what a launch costs
+    launch()  # compilation and loading are not part of a launch's cost
     if device == "cuda":
         torch.cuda.synchronize()
 

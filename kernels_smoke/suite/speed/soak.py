@@ -22,8 +22,7 @@ MOST_LOOKS = 600  # readings that are kept
 
 def soak(emit: Emit, *, seconds: float, size: int = MATRIX, device: str = "cuda") -> None:
     """Multiply for ``seconds``; one record of kind "soak": rates at the beginning, at the end and the lowest, in
-    operations a second, how many results were ``wrong`` of how many that were ``compared``, and the GPU's states; and a
-    probe.
+    operations a second, the numbers of ``wrong`` and ``compared`` results, and the GPU's states; and a probe.
     """
     gpu = monitor() if device == "cuda" else Monitor()
     generator = torch.Generator(device)
@@ -62,7 +61,7 @@ def _look(
         for _ in range(BATCH):
             multiply()
         count += BATCH
-        state = gpu.read()  # of the GPU at work: what was queued takes longer than this
+        state = gpu.read()  # of the GPU at work: the queued work takes longer than this
         wait()
     return 2 * size**3 * count / (time.monotonic() - begun), state
 
@@ -70,8 +69,8 @@ def _look(
 def summary(looks: list[tuple[float, dict[str, Any]]]) -> dict[str, Any]:
     """Of readings one after another: rates at both ends (the median of a tenth of them), the lowest, the last state.
 
-    ``held_down_by`` are all reasons for which the clocks were held down, the most frequent first; ``fall`` is the part
-    of the first rate that was lost.
+    ``held_down_by`` are the reasons for lower clocks, the most frequent first; ``fall`` is the lost part of the first
+    rate.
     """
     tenth = max(1, len(looks) // 10)
     rates = [rate for rate, _ in looks]

@@ -1,4 +1,4 @@
-"""The task that times kernels and holds them to their bars, in a child process of the foreman, alone on the GPU."""
+"""Time kernels and compare them with their bars, in a child of the foreman, alone on the GPU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kernels_smoke.suite.speed.gpu_state import Monitor, describe, explain
 from kernels_smoke.suite.speed.timed import Judged, judge_timed
 from kernels_smoke.suite.speed.timing import InputSet, Timing, input_sets, measure
 
-# What a measurement may be above the bar: clocks, temperature and neighbours differ from machine to machine.
+# How far a measurement may exceed the bar: clocks, temperature and neighbours differ from machine to machine.
 MEMORY_ALLOWANCE, MATRIX_ALLOWANCE = 1.10, 1.15
 NO_FP8 = "this GPU has no fp8 (e4m3) arithmetic"
 
@@ -37,10 +37,11 @@ def speeds(
     skip: Sequence[Sequence[str]] = (),
     only: Sequence[Sequence[str]] = (),
 ) -> None:
-    """Time what ``level`` has of ``kernels``, but the (kernel, case) in ``skip``; one record of kind "speed" for each.
+    """Time the shapes of ``kernels`` at ``level``, except the (kernel, case) in ``skip``; a record of kind "speed"
+    each.
 
-    With ``only``, no others than these (kernel, case). Without a ``calibration``, calibrates first, and ends when it
-    cannot. Stops after one that crashed, because nothing can be believed after it.
+    With ``only``, times just these (kernel, case). Without a ``calibration``, calibrates first, and ends if that fails.
+    Stops after a crash, since later results are unreliable.
     """
     subjects = [registry.load(registry.entry(name)) for name in kernels]
     items = [(kernel, speed) for kernel in subjects for speed in kernel.speeds if includes(level, speed.level)]
@@ -62,7 +63,7 @@ def speeds(
 def run(
     kernel: Kernel, speed: Speed, calibration: Mapping[str, Any], seed: int, gpu: Monitor, device: str = "cuda"
 ) -> dict[str, Any]:
-    """The record of one speed, whatever is raised."""
+    """The record of one speed, also after an exception."""
     record: dict[str, Any] = {
         "kind": "speed",
         "kernel": kernel.name,
@@ -140,21 +141,21 @@ def _peer(speed: Speed, sets: Sequence[InputSet], device: str) -> Timing | str:
         return measure([functools.partial(speed.peer, each.inputs, each.outputs) for each in sets], device=device)
     except torch.cuda.OutOfMemoryError:
         raise
-    except Exception as error:  # an older torch raises anything when it is asked for what it does not have
+    except Exception as error:  # an older torch raises any error for missing functions
         if any(text in str(error) for text in CRASHES):
             raise
         return f"nothing to compare with: {speed.versus} says {_first_line(error)}"
 
 
 def floor_of(work: Work, calibration: Mapping[str, Any]) -> tuple[float, str]:
-    """The least microseconds that ``work`` can take at the calibrated rates, and what bounds it: memory or matrix."""
+    """The least microseconds that ``work`` can take at the calibrated rates, and its bound: memory or matrix."""
     memory = 1e6 * work.bytes / calibration["bandwidth"]
     matrix = 1e6 * work.flops / calibration[work.unit] if work.flops else 0.0
     return (matrix, "matrix") if matrix > memory else (memory, "memory")
 
 
 def limit(speed: Speed, reference: float, bound: str) -> float:
-    """The microseconds above which ``speed`` is slow: its bar, what a measurement may be off, its slack."""
+    """The microseconds above which ``speed`` is slow: its bar, the measurement error, its slack."""
     return speed.bar * reference * _allowance(bound) + speed.slack
 
 
@@ -189,21 +190,21 @@ def _allowance(bound: str) -> float:
 
 def _evidence(state: Mapping[str, Any], notes: Sequence[str]) -> dict[str, Any]:
     evidence = {"GPU": describe(state)} if state else {}
-    if said := "; ".join(filter(None, notes)):
-        evidence["timing"] = said
+    if words := "; ".join(filter(None, notes)):
+        evidence["timing"] = words
     return {"evidence": evidence}
 
 
 def _failure(error: Exception, kernel: Kernel, speed: Speed) -> dict[str, Any]:
     if isinstance(error, AuthorError):
         return {"outcome": "error", "message": _first_line(error)}
-    said = f"{type(error).__name__}: {error}"
-    if isinstance(error, torch.cuda.OutOfMemoryError) or "out of memory" in said:  # torch's word, and the driver's
+    words = f"{type(error).__name__}: {error}"
+    if isinstance(error, torch.cuda.OutOfMemoryError) or "out of memory" in words:  # torch's word, and the driver's
         return {"outcome": "error", "message": _out_of_memory(kernel, speed)}
-    if any(text in said for text in NOT_ON_THIS_GPU):
+    if any(text in words for text in NOT_ON_THIS_GPU):
         return {"outcome": "skip", "message": NO_FP8}
-    outcome = "crash" if any(text in said for text in CRASHES) else "refused"
-    return {"outcome": outcome, "message": _first_line(error), "evidence": {"error": said[-2000:]}}
+    outcome = "crash" if any(text in words for text in CRASHES) else "refused"
+    return {"outcome": outcome, "message": _first_line(error), "evidence": {"error": words[-2000:]}}
 
 
 def _out_of_memory(kernel: Kernel, speed: Speed) -> str:

@@ -1,4 +1,4 @@
-"""What is timed, judged: in the very shapes and memory in which it is timed."""
+"""Judge timed kernels, in the shapes and memory in which they are timed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ QUEUED = 4  # launches whose comparisons are read at once
 
 @dataclass
 class Judged:
-    """What the first launch wrote, judged by the checks of the kernel; every other launch is held to its bits.
+    """The results of the first launch, judged by the kernel's checks; other launches must give the same bits.
 
-    ``message`` says what is wrong, and ``outputs`` what the checks measured.
+    ``message`` is the fault, and ``outputs`` has the measurements of the checks.
     """
 
     kernel: Kernel
@@ -39,10 +39,9 @@ class Judged:
     message: str
 
     def after(self) -> str:
-        """What is wrong with what the timed launches left; empty when every set has the bits of the first launch.
+        """The fault in the results of timed launches; "" if every set has the bits of the first launch.
 
-        What was modified in place is not what it was, and what is returned is gone, so such a kernel is launched once
-        more instead.
+        Inputs modified in place have changed, and returned tensors are gone, so such a kernel is launched again.
         """
         if self.before or self.kernel.returns:
             return self._repeated(self.sets[:1], "behind the timed launches")
@@ -58,7 +57,7 @@ class Judged:
                 each.inputs[name].copy_(value)
 
     def launch(self, each: InputSet) -> dict[str, torch.Tensor]:
-        """Launch once, from what was drawn and into poison, and return all that was written."""
+        """Launch once, from drawn inputs into poison, and return all written tensors."""
         for name, value in self.before.items():
             each.inputs[name].copy_(value)
         for output in each.outputs.values():
@@ -68,7 +67,7 @@ class Judged:
         return written_by(self.kernel, each.inputs, each.outputs, returned)
 
     def repeat(self) -> str:
-        """Launch on every set, and again on all of them while there is time; what is wrong when bits differ."""
+        """Launch on every set, and again on all of them while there is time; the fault if bits differ."""
         until = time.monotonic() + SECONDS
         queued: list[tuple[str, str, torch.Tensor]] = []
         for number in range(1, max(LAUNCHES[1], len(self.sets))):
@@ -102,7 +101,7 @@ class Judged:
 
 
 def judge_timed(kernel: Kernel, module: ModuleType, sets: Sequence[InputSet]) -> Judged:
-    """Launch ``kernel`` on ``sets``, which hold equal inputs, and judge all that it writes there.
+    """Launch ``kernel`` on ``sets``, which have equal inputs, and judge all results.
 
     The first launch is compared with the reference, every element of it, in parts of ``PART`` elements. Those on the
     other sets, and some more on the same, must write the same bits: all kernels here promise that, having no atomics.
@@ -124,7 +123,7 @@ def judge_timed(kernel: Kernel, module: ModuleType, sets: Sequence[InputSet]) ->
 
 
 def _guarded(first: InputSet) -> contextlib.AbstractContextManager[object]:
-    """Poison what the kernel allocates itself: what it does not write must not be what an earlier run left there."""
+    """Poison the kernel's own allocations, so that unwritten memory has no results of an earlier run."""
     device = next((value.device.type for value in first.inputs.values() if isinstance(value, torch.Tensor)), "cpu")
     guards: contextlib.AbstractContextManager[object] = guarded(Draw(0, device))
     return guards
@@ -142,7 +141,7 @@ def differing(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
 
 
 def _first(queued: list[tuple[str, str, torch.Tensor]]) -> str:
-    """What is wrong with the first of these results (launch, name, words that differ); forgets them."""
+    """The fault in the first of these results (launch, name, words that differ); forgets them."""
     counts = torch.stack([count for _, _, count in queued]).tolist() if queued else []
     found = next((each for each in zip(counts, queued, strict=True) if each[0]), None)
     queued.clear()

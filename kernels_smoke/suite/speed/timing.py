@@ -1,7 +1,7 @@
-"""The time of one call on the GPU: in a CUDA graph, over input sets that no cache holds, the median of replays.
+"""The time of one call on the GPU: in a CUDA graph, over input sets larger than any cache, the median of replays.
 
 A graph, because launching costs some 14 microseconds of CPU, more than many a kernel takes. Several input sets, because
-what was just written is in the L2 cache (50 MB on an H200, 126 MB on a GB200) and is read faster than memory is.
+recently written data is in the L2 cache (50 MB on an H200, 126 MB on a GB200), which is faster than memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kernels_smoke.suite.model import Inputs, Kernel, Tensors
 
 ROTATION = 256 * 2**20  # bytes that all input sets have together, at least
 MOST_SETS = 64
-GRAPH = 2000.0  # microseconds that one replay should take: its own start of some 5 is lost in that
+GRAPH = 2000.0  # microseconds of one replay, much longer than its start of some 5
 BUDGET = 15000.0  # microseconds that all replays take together
 REPLAYS = (5, 50)  # at least, at most
 MOST_CALLS = 1024  # in one graph
@@ -32,7 +32,7 @@ Call = Callable[[], object]
 
 @dataclass(frozen=True)
 class Timing:
-    """What was measured: the median over ``replays`` of a graph (or loop) of ``calls`` calls, per call.
+    """A measurement: the median over ``replays`` of a graph (or loop) of ``calls`` calls, per call.
 
     ``spread``: the middle half of the replays is within this part of the median. ``note`` says why no graph was used.
     """
@@ -46,7 +46,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class InputSet:
-    """What one call of a kernel needs."""
+    """The arguments of one call of a kernel."""
 
     inputs: Inputs
     outputs: Tensors
@@ -93,10 +93,9 @@ def _copy(tensor: torch.Tensor) -> torch.Tensor:
 def measure(calls: Sequence[Call], *, device: str = "cuda", while_running: Call = lambda: None) -> Timing:
     """The time of one of ``calls``, which do the same to different inputs, and are run in turn.
 
-    They are called once first, so that what is compiled, loaded or allocated once is not timed. ``while_running`` is
-    called while the GPU works on the replays. When a call cannot be captured in a graph, it is launched one by one, and
-    the note says so. What a call raises comes through. ``device`` "cpu" reads the clock instead: it exercises the code
-    around a measurement where there is no GPU, and has no meaning as a speed.
+    They are called once first, so that compilation, loading and allocation are not timed. ``while_running`` is called
+    while the GPU works on the replays. A call that cannot be captured in a graph is launched singly, with a note.
+    Exceptions of a call are raised. ``device`` "cpu" reads the clock instead, to test this code without a GPU.
     """
     if device != "cuda":
         return _on_the_cpu(calls, while_running)
@@ -110,7 +109,7 @@ def measure(calls: Sequence[Call], *, device: str = "cuda", while_running: Call 
         note = ""
         try:
             replay: Call = _captured(several).replay
-        except RuntimeError as error:  # CUDA's and torch's ways to refuse; what is wrong otherwise is raised again
+        except RuntimeError as error:  # refusals of CUDA and torch; other errors are raised again
             note = f"timed without a CUDA graph, which refused it: {str(error).strip().splitlines()[0]}"
             torch.cuda.synchronize()
             replay = lambda: _run(several)  # noqa: E731  # the other branch has a bound method

@@ -144,7 +144,7 @@ def test_in_a_folder_that_all_users_share_a_strangers_file_is_passed_over(
     tree.chmod(0o1777)
     options = parse(tree)
     assert (options.fail_on, options.expect) == ("error", None)
-    if content != "fail-on":  # what is not TOML configures nothing
+    if content != "fail-on":  # invalid TOML has no settings
         assert "detected dubious ownership" in capsys.readouterr().err
 
 

@@ -1,4 +1,4 @@
-"""Where the value of an option comes from: flags > environment > own file > default, each validated alike."""
+"""The origin of an option's value: flags > environment > own file > default, each validated alike."""
 
 from __future__ import annotations
 

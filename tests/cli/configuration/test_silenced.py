@@ -1,4 +1,4 @@
-"""Rules that a tree silences: the report counts them in its first line, whatever its format, and names them."""
+"""Rules that a tree ignores: the report counts them in its first line, in every format, and names them."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_formats_for_programs_have_it_as_a_property(judge: Judge) -> None:
 
 
 def fates(rule: str, **says: Any) -> str:
-    """What becomes of a rule: it is run, silenced by the tree, or not selected by the user."""
+    """The fate of a rule: run, ignored by the tree, or not selected by the user."""
     tree = TreeRules("t", says.pop("tree_select", ()), says.pop("tree_ignore", ()))
     selection = Selection(**says, tree=tree)
     found = next((known for known in selection.rules("wheel") if known.id == rule), None)
@@ -152,13 +152,13 @@ def fates(rule: str, **says: Any) -> str:
         ({"tree_select": ("WHL2",)}, "silenced"),
         ({"tree_select": ("WHL1",)}, "run"),
         ({"tree_select": ("WHL1",), "tree_ignore": ("WHL105",)}, "silenced"),
-        # What the user selects stays, unless the tree means it more exactly.
+        # Rules selected by the user stay, unless the tree has a longer prefix.
         ({"select": ("WHL105",), "tree_ignore": ("WHL105",)}, "run"),
         ({"select": ("WHL1",), "tree_ignore": ("WHL",)}, "run"),
         ({"select": ("WHL",), "tree_ignore": ("WHL105",)}, "silenced"),
         ({"select": ("WHL105",), "tree_select": ("WHL2",)}, "run"),
         ({"select": ("WHL2",), "tree_select": ("WHL105",)}, "run"),
-        # What the user omits comes not back.
+        # Rules omitted by the user stay omitted.
         ({"select": ("WHL2",)}, "left out"),
         ({"ignore": ("WHL105",), "tree_select": ("WHL105",)}, "left out"),
         ({"select": ("WHL2",), "tree_ignore": ("WHL105",)}, "left out"),
@@ -199,7 +199,7 @@ def test_a_misspelt_prefix_of_a_tree_is_found_with_no_prefix_of_the_user() -> No
 
 
 @pytest.mark.parametrize("says", ['select = ["WHL1"]', 'ignore = ["WHL", "SEC"]'])
-def test_a_tree_does_not_silence_the_answer_to_what_is_asked(wheelproof: Wheelproof, says: str) -> None:
+def test_a_tree_does_not_silence_the_answer_to_what_is_requested(wheelproof: Wheelproof, says: str) -> None:
     wheel = torch_like("cpu", "2.10.0", machine="aarch64").write(Path.cwd())
     Path("wheelproof.toml").write_text(f"{says}\n")
     run = wheelproof("verify", str(wheel), "--expect", "cuda")

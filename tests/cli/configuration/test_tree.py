@@ -1,4 +1,4 @@
-"""What the configuration file of a tree decides, and what it says in vain."""
+"""Applied and ignored settings in the configuration file of a tree."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def own(tree: Path, text: str) -> Path:
     return file
 
 
-# What is ignored.
+# Ignored settings.
 
 
 def test_a_refused_key_has_no_effect_and_is_named_with_its_remedy(
@@ -135,11 +135,11 @@ def test_a_tree_makes_a_run_stricter_and_never_weaker(
 @pytest.mark.parametrize("through", ["flag", "environment"])
 def test_what_the_user_says_for_this_run_beats_the_stricter_tree(tree: Path, through: str) -> None:
     says(tree, 'fail-on = "warning"\nselect = ["WHL1"]\nignore = ["WHL105"]\n[judge]\nset = "wide"\n')
-    said = {"fail-on": "never", "select": "WHL", "ignore": "SEC", "set": "core"}
+    settings = {"fail-on": "never", "select": "WHL", "ignore": "SEC", "set": "core"}
     if through == "flag":
-        options = parse(tree, *(part for key, value in said.items() for part in (f"--{key}", value)))
+        options = parse(tree, *(part for key, value in settings.items() for part in (f"--{key}", value)))
     else:
-        variables = {f"WHEELPROOF_{key.replace('-', '_').upper()}": value for key, value in said.items()}
+        variables = {f"WHEELPROOF_{key.replace('-', '_').upper()}": value for key, value in settings.items()}
         options = parse(tree, environment=variables)
     assert (options.fail_on, options.select, options.ignore, options.set) == ("never", ["WHL"], ["SEC"], "core")
     assert (options.tree.select, options.tree.ignore) == ((), ())
@@ -271,7 +271,7 @@ def test_what_is_no_regular_file_is_no_configuration(tree: Path) -> None:
     assert parse(tree).fail_on == "warning"
 
 
-# What is shown.
+# Shown settings.
 
 
 def test_show_config_says_where_each_key_came_from_and_what_is_not_obeyed(

@@ -140,7 +140,7 @@ def test_standard_output_carries_the_report_and_nothing_else(capsys: pytest.Capt
 
 
 @pytest.mark.parametrize("flags", [("--color",), ("--no-color",), ()])
-def test_the_text_report_is_colored_when_asked(capsys: pytest.CaptureFixture[str], flags: tuple[str, ...]) -> None:
+def test_the_text_report_is_colored_on_request(capsys: pytest.CaptureFixture[str], flags: tuple[str, ...]) -> None:
     assert emit(report_of(Outcome.FAIL), options_of(*flags)) == 1
     out = capsys.readouterr().out
     assert "a.whl" in out

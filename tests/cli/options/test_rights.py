@@ -1,8 +1,8 @@
-"""Every option of every command was inspected: what the configuration file of a tree may do to it.
+"""Every option of every command, and the effect that the configuration file of a tree may have on it.
 
-A new option is refused from a tree, and fails here until it is in the table, on one side or the other. On the side
-that is allowed belongs only what changes what is judged and what is expected. What is run, written or contacted, what
-is read outside the tree, facts about the machine, and how a report looks are for the user alone to decide.
+A new option is refused from a tree, and fails here until it is in the table, on one side or the other. Only options
+that change subjects and expectations are allowed. Programs, writes, network, reads outside the tree, facts about the
+machine, and the look of a report are the user's choice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which environments --fix leaves to their owners, what it says instead, and what brings a fault back."""
+"""Which environments --fix leaves to their owners, its message, and causes that bring a fault back."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def test_an_environment_of_another_is_left_to_that_user(host: HostFacts, monkeyp
     own = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: own + 4242)
 
-    said = refusal(host)
-    assert said.startswith(f"{host.interpreter.prefix} belongs to ")  # type: ignore[union-attr]  # it is known
-    assert "wheelproof doctor --python" in said
-    assert said.endswith("--fix")
+    message = refusal(host)
+    assert message.startswith(f"{host.interpreter.prefix} belongs to ")  # type: ignore[union-attr]  # it is known
+    assert "wheelproof doctor --python" in message
+    assert message.endswith("--fix")
 
 
 def test_a_read_only_environment_is_left(host: HostFacts, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,12 +144,12 @@ def test_project_files_that_bring_a_cpu_build_back_are_named(tmp_path: Path) -> 
     (tmp_path / "requirements.txt").write_text("torch==2.11.0\n")
     os.mkfifo(tmp_path / "uv.lock")
     setting = IndexSetting("pip", "index", "https://x.org/whl/cpu", "PIP_INDEX_URL")
-    said = list(bring_it_back(replace(healthy(), indexes=(setting,)), tmp_path))
+    message = list(bring_it_back(replace(healthy(), indexes=(setting,)), tmp_path))
 
-    assert said[0] == "PIP_INDEX_URL still selects CPU builds (https://x.org/whl/cpu): correct it"
-    assert [line.partition(" ")[0] for line in said[1:]] == [
+    assert message[0] == "PIP_INDEX_URL still selects CPU builds (https://x.org/whl/cpu): correct it"
+    assert [line.partition(" ")[0] for line in message[1:]] == [
         f"{tmp_path}/pyproject.toml:3",
         f"{tmp_path}/requirements-dev.txt:2",
         f"{tmp_path}/uv.toml:1",
     ]
-    assert "secret" not in " ".join(said)
+    assert "secret" not in " ".join(message)

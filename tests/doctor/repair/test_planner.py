@@ -1,4 +1,4 @@
-"""What is planned, and what stops a plan: small real environments, indexes in folders, a healthy H200 server."""
+"""Plans, and reasons against one: small real environments, indexes in folders, a healthy H200 server."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_the_same_version_of_another_build_is_not_taken_for_it(world: World) -> 
     assert "where that one came from is not recorded" in what
 
 
-def test_what_no_index_has_is_said(world: World) -> None:
+def test_what_no_index_has_is_reported(world: World) -> None:
     environment = world.make()
     world.install(environment, "lightning torch==2.11.0+cpu", world.cpu)
 
@@ -279,8 +279,8 @@ def test_what_is_wanted_against_a_pin_is_refused_with_the_pin(world: World) -> N
     environment = world.make()
     world.install(environment, "lightning torch==2.11.0")
 
-    said = " ".join(stopped(world, environment, world.base, Goal(wanted=("nvidia-nccl-cu13==2.27.5",))))
-    assert "depends on nvidia-nccl-cu13==2.28.9 and the plan requires torch==2.11.0" in said
+    message = " ".join(stopped(world, environment, world.base, Goal(wanted=("nvidia-nccl-cu13==2.27.5",))))
+    assert "depends on nvidia-nccl-cu13==2.28.9 and the plan requires torch==2.11.0" in message
 
 
 def test_extras_count_where_all_that_they_require_is_there(world: World) -> None:
@@ -335,7 +335,7 @@ def test_pytorchs_own_index_is_named_where_the_default_one_has_no_build(world: W
     assert found[0].pins == {"torch": "==2.11.0", "torchvision": "==0.26.0"}
 
 
-def test_where_no_index_is_asked_there_is_no_plan(world: World) -> None:
+def test_where_no_index_is_queried_there_is_no_plan(world: World) -> None:
     environment = world.make()
     world.install(environment, "lightning torch==2.11.0+cpu", world.cpu)
     with planner(world, environment, world.good) as one:

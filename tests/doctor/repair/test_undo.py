@@ -1,4 +1,4 @@
-"""--undo and interruptions: whatever ends a repair, the tree is the one of before."""
+"""--undo and interruptions: however a repair ends, the tree is restored."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def environment_of(folder: Path) -> Path:
 
 
 def changed(prefix: Path) -> None:
-    """What a repair does to it."""
+    """The changes of a repair."""
     (prefix / "lib" / "a.py").unlink()
     (prefix / "lib" / "b.py").write_text("other")
     (prefix / "lib" / "new").mkdir()

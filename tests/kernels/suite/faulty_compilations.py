@@ -2,7 +2,7 @@
 
     python faulty_compilations.py '[[[["spills", "sm_90"], ...], {"TRITON_CACHE_DIR": ...}], ...]'
 
-Each member is what one child compiles, with these variables: torch is imported once. It writes the records of the suite
+Each member is compiled by one child, with these variables: torch is imported once. It writes the records of the suite
 to standard output, one JSON object a line, and after those of each child its exit code. Needs torch and triton.
 """
 
@@ -142,12 +142,12 @@ KERNELS = {
 
 
 def say(record: dict[str, Any]) -> None:
-    """Write a record at once: what ends the process must be known."""
+    """Write a record at once, so that the cause of a crash is known."""
     print(json.dumps(record), file=sys.__stdout__, flush=True)
 
 
 if __name__ == "__main__":
-    sys.stdout = sys.stderr  # Triton prints what ptxas refuses
+    sys.stdout = sys.stderr  # Triton prints the errors of ptxas
     for subjects, environment in json.loads(sys.argv[1]):
         child = os.fork()
         if not child:

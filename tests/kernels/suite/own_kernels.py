@@ -1,4 +1,4 @@
-"""What a user hands to ``--kernels``: functions of each kind that can be described, right ones and wrong ones."""
+"""Files for ``--kernels``: functions of each kind that can be described, right and wrong."""
 
 # ruff: noqa: N803  # Triton's constexpr arguments are written in capitals
 # mypy: disable-error-code="untyped-decorator, no-untyped-def, misc"
@@ -78,7 +78,7 @@ def leaves_a_hole(x: torch.Tensor) -> torch.Tensor:
 
 
 def writes_behind(x: torch.Tensor) -> torch.Tensor:
-    """Write a row behind its own result."""
+    """Write a row after its own result."""
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     scale(x[:-1], into=out[:-1])
     block = triton.next_power_of_2(x.shape[1])

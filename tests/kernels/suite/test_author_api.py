@@ -1,4 +1,4 @@
-"""What the authors of kernels outside import is a promise: whoever changes it, changes this test and the changelog."""
+"""The imports of authors of external kernels are a promise: a change needs this test and the changelog."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kernels_smoke.suite import model
 
 SUITE = Path(inspect.getfile(model)).parent
 
-# Arguments in their order, with what they are when they are omitted.
+# Arguments in their order, with their defaults.
 PROMISED = {
     "Function": "call, inputs, reference, cases, name='', tolerance=None, modifies=(), scratch=(), gradients=(), "
     "precise=True, timed={}, bar=0.0, flops=None, peer=None, triton=True, mutants=(), repeatable=False",
@@ -57,7 +57,7 @@ def default(field: dataclasses.Field[Any]) -> str:
 
 
 def test_tensors_are_drawn_as_they_were() -> None:
-    """Read from the source: what draws needs torch, and the promise is held without it."""
+    """Read from the source, since drawing needs torch."""
     found = classes("correctness/draw.py")["Draw"].body
     drawing = {each.name: each.args for each in found if isinstance(each, ast.FunctionDef) and each.name in DRAW}
     for taken in drawing.values():
@@ -78,5 +78,5 @@ def classes(path: str) -> dict[str, ast.ClassDef]:
 
 
 def fields(node: ast.ClassDef) -> list[str]:
-    said = (each for each in node.body if isinstance(each, ast.AnnAssign))
-    return [f"{ast.unparse(each.target)}={ast.literal_eval(each.value) if each.value else ''}" for each in said]
+    fields = (each for each in node.body if isinstance(each, ast.AnnAssign))
+    return [f"{ast.unparse(each.target)}={ast.literal_eval(each.value) if each.value else ''}" for each in fields]

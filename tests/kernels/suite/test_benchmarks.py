@@ -38,16 +38,16 @@ from benchmarks.tolerances import keep, kept, lines
 from kernels_smoke.suite import registry
 from tests.support.torch_worker import PYTHON, ROOT, found
 
-# Python 3.12 and newer warn of a fork in a process with threads, such as that of a test runner; the child only reports.
+# Python 3.12 and newer warn of a fork in a process with threads, such as a test runner; the child only reports.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
 # Children
 
 
-def said(function: Callable[..., object], *arguments: Any, patience: float = 20.0) -> list[Any]:
+def sent(function: Callable[..., object], *arguments: Any, timeout: float = 20.0) -> list[Any]:
     """The messages of one child."""
-    return [message for _, message in messages([Job("one", function, arguments)], at_once=1, patience=patience)]
+    return [message for _, message in messages([Job("one", function, arguments)], at_once=1, timeout=timeout)]
 
 
 def count(connection: Connection, most: int) -> None:
@@ -79,22 +79,22 @@ def echo(connection: Connection) -> None:
 
 
 def test_what_a_child_says_arrives_and_its_end_comes_last() -> None:
-    assert said(count, 3) == [0, 1, 2, Ended("")]
+    assert sent(count, 3) == [0, 1, 2, Ended("")]
 
 
-def test_an_exception_a_signal_and_an_exit_are_told_apart() -> None:
-    assert said(fail) == ["so far", Ended("ValueError: first ... the reason")]
-    assert said(die) == ["so far", Ended("killed by SIGKILL")]
-    assert said(leave) == [Ended("ended with exit code 3")]
+def test_an_exception_a_signal_and_an_exit_are_distinguished() -> None:
+    assert sent(fail) == ["so far", Ended("ValueError: first ... the reason")]
+    assert sent(die) == ["so far", Ended("killed by SIGKILL")]
+    assert sent(leave) == [Ended("ended with exit code 3")]
 
 
 def test_a_silent_child_is_killed_and_the_others_go_on() -> None:
     jobs = [Job("silent", sleep), Job("counting", count, (2,))]
-    ends = {c.job.name: m.fault for c, m in messages(jobs, at_once=2, patience=0.5) if isinstance(m, Ended)}
+    ends = {c.job.name: m.fault for c, m in messages(jobs, at_once=2, timeout=0.5) if isinstance(m, Ended)}
     assert ends == {"silent": "killed after 0 s of silence", "counting": ""}
 
 
-def test_a_child_can_be_told_to_go_on() -> None:
+def test_a_child_can_be_continued() -> None:
     heard: list[object] = []
 
     def listen(child: Child, message: object) -> None:
@@ -102,7 +102,7 @@ def test_a_child_can_be_told_to_go_on() -> None:
         if message == "ready":
             child.tell("go")
 
-    for child, message in messages([Job("one", echo)], at_once=1, patience=20.0):
+    for child, message in messages([Job("one", echo)], at_once=1, timeout=20.0):
         listen(child, message)
     assert heard == ["ready", "go", Ended("")]
 
@@ -126,7 +126,7 @@ def test_whoever_has_its_turn_is_the_only_child_that_runs(tmp_path: Path) -> Non
     log = tmp_path / "log"
     log.touch()
     jobs = [Job("writing", write_on, (str(log),)), *(Job(name, ask_for_turns, (str(log),)) for name in ("a", "b"))]
-    heard = [(c.job.name, m) for c, m in in_turn(jobs, at_once=3, patience=20.0)]
+    heard = [(c.job.name, m) for c, m in in_turn(jobs, at_once=3, timeout=20.0)]
     for name in ("a", "b"):
         before, after, over, *again, end = [message for child, message in heard if child == name]
         assert (before, over, end) == (after, OVER, Ended(""))
@@ -137,7 +137,7 @@ def test_whoever_has_its_turn_is_the_only_child_that_runs(tmp_path: Path) -> Non
 
 def test_what_runs_when_the_time_is_up_is_killed_and_nothing_else_begins() -> None:
     jobs = [Job("slow", sleep), Job("waiting", count, (2,))]
-    heard = [(c.job.name, m) for c, m in in_turn(jobs, at_once=1, patience=20.0, until=time.monotonic() + 0.3)]
+    heard = [(c.job.name, m) for c, m in in_turn(jobs, at_once=1, timeout=20.0, until=time.monotonic() + 0.3)]
     assert heard == [("slow", Ended("killed when the time was up"))]
 
 
@@ -158,7 +158,7 @@ def timing(connection):
         print("timing", flush=True)
         time.sleep(60)
 
-list(in_turn([Job("stopped", stopped), Job("timing", timing)], at_once=2, patience=60.0))
+list(in_turn([Job("stopped", stopped), Job("timing", timing)], at_once=2, timeout=60.0))
 """
     noted = tmp_path / "pid"
     parent = subprocess.Popen([sys.executable, "-c", code, noted], cwd=ROOT, stdout=subprocess.PIPE, text=True)
@@ -192,7 +192,7 @@ def test_the_gpu_is_shared_or_had_alone_and_a_child_that_dies_gives_it_back(tmp_
     gpu = Gpu(str(tmp_path))
     uses = [partial(use, alone=alone) for alone in (False, True, False)]
     jobs = [Job("dies", die_with, (gpu,)), *(Job(str(number), each, (gpu,)) for number, each in enumerate(uses))]
-    used = [message for _, message in messages(jobs, at_once=4, patience=20.0) if isinstance(message, tuple)]
+    used = [message for _, message in messages(jobs, at_once=4, timeout=20.0) if isinstance(message, tuple)]
     ((begun, ended, _),) = [each for each in used if each[2]]
     assert len(used) == 3
     assert all(other[1] <= begun or ended <= other[0] for other in used if not other[2])
@@ -221,7 +221,7 @@ def measured(*records: dict[str, Any]) -> Measurements:
 def record(
     implementation: str, microseconds: float | None, shape: str = "16384 x 4096", fault: str = "", **more: Any
 ) -> dict[str, Any]:
-    """What a child sends of one implementation."""
+    """The record of one implementation."""
     facts = {"table": "suite", "kernel": "fused_add_rms_norm", "shape": shape, "fault": fault, "note": "", "called": {}}
     work = {"floor_microseconds": 100.0, "bytes": 400_000_000, "flops": 0, "unit": "bf16", "bar": 1.1, "versus": ""}
     return {**facts, "implementation": implementation, "microseconds": microseconds, **work, **more}
@@ -426,7 +426,7 @@ def compute(*_):
 
 import_torch()
 compute()
-answer([child.job.name + message.fault for child, message in messages([Job("ok", compute)], at_once=1, patience=20.0)])
+answer([child.job.name + message.fault for child, message in messages([Job("ok", compute)], at_once=1, timeout=20.0)])
 """
     assert found(script) == ["ok"]
 
@@ -491,7 +491,7 @@ answer(log)
 
 
 def run(*arguments: str) -> str:
-    """What a benchmark prints, run as its usage says."""
+    """The output of a benchmark, run as its usage says."""
     done = subprocess.run(
         [PYTHON, *arguments], cwd=ROOT, capture_output=True, text=True,
         check=False, timeout=240,
@@ -501,7 +501,7 @@ def run(*arguments: str) -> str:
 
 
 @pytest.mark.kernels
-def test_the_comparison_goes_all_the_way_in_the_interpreter(tmp_path: Path) -> None:
+def test_the_comparison_runs_every_step_in_the_interpreter(tmp_path: Path) -> None:
     report = run(
         "benchmarks/kernels.py", "--device", "cpu", "--tiny",
         "--only", "mul_sum_add,dynamic_per_token_scaled_fp8_quant", "--output", str(tmp_path),
@@ -532,7 +532,7 @@ def test_two_ranks_with_half_of_the_columns_each_find_the_dual_of_one() -> None:
 
 
 @pytest.mark.kernels
-def test_tuning_goes_all_the_way_in_the_interpreter(tmp_path: Path) -> None:
+def test_tuning_runs_every_step_in_the_interpreter(tmp_path: Path) -> None:
     output = tmp_path / "tuned.json"
     report = run(
         "benchmarks/tune.py", "--device", "cpu", "--only", "dynamic_per_token_scaled_fp8_quant", "--limit", "2",
@@ -678,12 +678,12 @@ answer([len(kernel.mutants), sum("interpret" in mutant.where for mutant in kerne
 # The documents' experiments
 
 
-def test_experiments_are_told_with_their_ratios_and_what_is_not_there() -> None:
-    told = Repeated("attention", "twice as fast", "dense", "137 GF")
+def test_experiments_are_reported_with_their_ratios_and_what_is_not_there() -> None:
+    repeated = Repeated("attention", "twice as fast", "dense", "137 GF")
     for variant, microseconds, fault in (("ours", 50.0, ""), ("dense", 100.0, ""), ("FLA", None, "No module 'fla'")):
-        hear(told, {"variant": variant, "microseconds": microseconds, "note": "", "fault": fault})
+        hear(repeated, {"variant": variant, "microseconds": microseconds, "note": "", "fault": fault})
     around = {"device": "NVIDIA H200", "date": "2026-11-22", "versions": {"torch": "2.11.0"}}
-    report = experiments_markdown([told], around, 60.0)
+    report = experiments_markdown([repeated], around, 60.0)
     for row in (
         "| ours | 50.0 | 2.00x |",
         "| dense | 100.0 | baseline |",
@@ -698,9 +698,9 @@ def test_inductors_kernels_and_the_products_that_it_calls_are_named() -> None:
 
 
 def test_an_experiment_whose_process_dies_is_a_row() -> None:
-    told = Repeated("attention", "", "dense", "")
-    hear(told, Ended("killed by SIGKILL"))
-    assert told.faults == {"the experiment": "killed by SIGKILL"}
+    repeated = Repeated("attention", "", "dense", "")
+    hear(repeated, Ended("killed by SIGKILL"))
+    assert repeated.faults == {"the experiment": "killed by SIGKILL"}
 
 
 def test_every_experiment_has_its_baseline_among_its_variants() -> None:

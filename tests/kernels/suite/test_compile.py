@@ -1,4 +1,4 @@
-"""Compilation for GPUs that are not here: each fault, provoked with the real compilers, and what is sound."""
+"""Compilation for GPUs that are not here: each fault, provoked with the real compilers, and sound code."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def compile_faulty(*runs: Run, cache: Path, folder: Path = ROOT) -> Runs:
 
     The program is taken from the copy of ours in ``folder``. Each run has its own cache below ``cache``.
     """
-    asked = [
+    requested = [
         (subjects, {"TRITON_CACHE_DIR": str(cache / str(number)), **environment})
         for number, (subjects, environment) in enumerate(runs)
     ]
@@ -64,7 +64,7 @@ def compile_faulty(*runs: Run, cache: Path, folder: Path = ROOT) -> Runs:
         tempfile.TemporaryFile() as words
     ):  # where the compilers write must be a file that can be read, as in the suite
         done = subprocess.run(
-            [PYTHON, str(folder / "tests/kernels/suite" / PROGRAM), json.dumps(asked)],
+            [PYTHON, str(folder / "tests/kernels/suite" / PROGRAM), json.dumps(requested)],
             env=os.environ | {"PYTHONPATH": str(folder)},
             stdout=subprocess.PIPE,
             stderr=words,
@@ -84,7 +84,7 @@ def compile_faulty(*runs: Run, cache: Path, folder: Path = ROOT) -> Runs:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """Every subject, and what needs a process or its own variables."""
+    """Every subject, and those that need a process or their own variables."""
     cache = tmp_path_factory.mktemp("cache")
     return compile_faulty(
         (SUBJECTS, {}),
@@ -134,7 +134,7 @@ def test_amd_is_compiled_too_and_has_matrix_instructions(records: Records) -> No
     assert record["registers"] > 24
 
 
-def test_fp8_that_the_target_multiplies_as_wider_numbers_is_said(records: Records) -> None:
+def test_fp8_that_the_target_multiplies_as_wider_numbers_is_reported(records: Records) -> None:
     (record,) = records["fp8", "gfx942"]
     assert record["outcome"] == "pass"
     converts, _, why = record["message"].partition(": ")
@@ -225,7 +225,7 @@ def test_an_architecture_that_the_compiler_does_not_know_is_one_finding_with_its
         assert "TRITON_PTXAS_BLACKWELL_PATH" in the_fault(record)["fix"][1]
 
 
-def test_what_ptxas_refuses_is_told_in_its_own_words(records: Records) -> None:
+def test_what_ptxas_refuses_is_reported_in_its_own_words(records: Records) -> None:
     record = records["bad_assembly", "sm_90"][0]
     assert (record["outcome"], the_fault(record)["fault"]) == ("fail", "refused")
     assert record["message"] == "it does not compile: Unknown modifier '.nonsense'"
@@ -244,13 +244,13 @@ def test_a_compiler_that_ends_the_process_is_blamed_on_the_right_case_and_one_th
     code, found = runs[DIES]
     if code:  # LLVM exits
         assert found[-1] == {"kind": "begin", "kernel": "unknown_register", "case": "timed", "target": "sm_90"}
-    else:  # since Triton 3.9, LLVM writes an error, and Triton takes what comes out for machine code
+    else:  # since Triton 3.9, LLVM writes an error, and Triton uses the output as code
         record = next(r for r in found if r["kind"] == "compiled" and r["kernel"] == "unknown_register")
         assert the_fault(record)["fault"] == "refused"
         assert "allocate output register" in record["message"]
 
 
-def test_without_cuobjdump_the_compilation_is_told_and_the_rest_is_not_claimed(runs: Runs) -> None:
+def test_without_cuobjdump_the_compilation_is_reported_and_the_rest_is_not_claimed(runs: Runs) -> None:
     _, found = runs[WITHOUT_CUOBJDUMP]
     (record,) = (record for record in found if record["kind"] == "compiled")
     assert (record["outcome"], record["registers"], record["spill_bytes"]) == ("skip", None, None)
@@ -390,7 +390,7 @@ for name in sys.argv[1:]:
 
 
 def test_the_key_of_a_kernel_in_the_cache_does_not_depend_on_what_was_compiled_before_it() -> None:
-    """Or what one process compiles ahead is compiled again by another (Triton before 3.9 hashes helpers in order)."""
+    """Otherwise another process compiles again (Triton before 3.9 hashes helpers in order)."""
     names = [entry.name for entry in registry.ENTRIES]
 
     def keys(order: list[str]) -> set[str]:

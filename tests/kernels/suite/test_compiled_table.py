@@ -1,4 +1,4 @@
-"""The table of what the kernels compile into, of one run of ``--compile-only``."""
+"""The table of the kernels' machine code, from one run of ``--compile-only``."""
 
 from __future__ import annotations
 

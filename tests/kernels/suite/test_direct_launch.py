@@ -1,4 +1,4 @@
-"""What reaches the driver by a plan, and by what a plain call keeps: the same as by Triton's own launch.
+"""Launches by a plan, and by the cache of a plain call, equal Triton's own launch.
 
 Compiled for sm_90 without a GPU, and launched into a libcuda.so.1 that is built for the purpose.
 """

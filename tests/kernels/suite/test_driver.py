@@ -1,4 +1,4 @@
-"""What the driver answers, and each way in which it may not: with a libcuda.so.1 that is built for the purpose."""
+"""The driver's answers, and every failure, with a libcuda.so.1 built for the purpose."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ask(library: Path) -> Ask:
     """Ask the stub: ``ask(STUB_INIT="100")["probe"]``."""
 
-    def with_settings(patience: float = 20.0, folder: Path = library.parent, **settings: str) -> dict[str, Any]:
-        return probes_driver.ask(patience, os.environ | {"LD_LIBRARY_PATH": str(folder)} | settings)
+    def with_settings(timeout: float = 20.0, folder: Path = library.parent, **settings: str) -> dict[str, Any]:
+        return probes_driver.ask(timeout, os.environ | {"LD_LIBRARY_PATH": str(folder)} | settings)
 
     return with_settings
 
@@ -80,7 +80,7 @@ def test_every_code_has_its_meaning_and_its_fix(ask: Ask, code: int) -> None:
     assert fault.fix
 
 
-def test_the_codes_are_told_apart_by_what_they_say() -> None:
+def test_the_codes_are_distinguished_by_what_they_say() -> None:
     faults = driver_faults.FAULTS.values()
     assert len({fault.meaning for fault in faults}) == len({fault.name for fault in faults}) == len(faults)
 
@@ -162,7 +162,7 @@ def test_a_library_that_is_no_driver(ask: Ask, tmp_path: Path) -> None:
 
 def test_a_driver_that_hangs_is_left_at_the_deadline(ask: Ask) -> None:
     begun = time.monotonic()
-    answer = ask(patience=1.0, STUB_END="hang")
+    answer = ask(timeout=1.0, STUB_END="hang")
     assert time.monotonic() - begun < 5
     assert answer["gpus"] == []
     assert answer["probe"]["outcome"] == "fail"

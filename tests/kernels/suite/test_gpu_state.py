@@ -15,7 +15,7 @@ OK, NOT_SUPPORTED, GPU_IS_LOST = 0, 3, 15
 
 
 class Library:
-    """An NVML of three GPUs: one with two MIG instances, one that is lost, one that two processes use."""
+    """An NVML of three GPUs: one with two MIG instances, a lost one, and one used by two processes."""
 
     def nvmlDeviceGetCount_v2(self, count: Any) -> int:  # noqa: N802  # the names of NVML
         count._obj.value = 3
@@ -75,7 +75,7 @@ def test_who_uses_a_gpu_is_named_and_what_this_driver_does_not_tell_is_missing()
 
 
 class NewerLibrary(Library):
-    """One that distinguishes what the driver keeps for itself."""
+    """A library that reports memory reserved by the driver."""
 
     def nvmlDeviceGetMemoryInfo_v2(self, _device: Any, memory: Any) -> int:  # noqa: N802  # as above
         assert memory._obj.version == 0x02000028
@@ -87,7 +87,7 @@ def test_what_the_driver_keeps_for_itself_is_no_use() -> None:
     assert Monitor(NewerLibrary(), ctypes.c_void_p(3)).users()["memory_used_bytes"] == 3 << 20
 
 
-def test_each_mutant_is_said_as_it_comes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_mutant_is_reported_as_it_comes(capsys: pytest.CaptureFixture[str]) -> None:
     progress = Progress(each=True)
     progress({"kind": "probe", "name": "torch", "outcome": "pass"})
     progress({"kind": "mutant", "kernel": "norm", "mutant": "dead", "outcome": "caught", "caught_by": "wide"})

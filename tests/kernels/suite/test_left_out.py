@@ -1,4 +1,4 @@
-"""What a level does not run is said in its report."""
+"""A report names the cases that its level does not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read from machine code, given what the tools and compilers write. The real tools run in test_compile.py."""
+"""Facts of machine code, from the output of tools and compilers. The real tools run in test_compile.py."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_instructions_of_ptx_have_the_names_that_ptxas_gives_them(instruction: s
         ),
     ],
 )
-def test_a_product_is_told_by_its_tile_and_its_operands(text: str, product: Product) -> None:
+def test_a_product_is_known_by_its_tile_and_its_operands(text: str, product: Product) -> None:
     assert products(f"      {text}\n") == [product]
 
 

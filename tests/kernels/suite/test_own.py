@@ -20,7 +20,7 @@ RIGHT |= {"list_of_tensors"}
 HEAD = "from kernels_smoke.suite.model import Function, case, here\n"
 MINE = HEAD + "import torch\nKERNELS = [Function(torch.sin, lambda draw: {}, torch.sin, [here('one')], name='NAME')]\n"
 
-# What a file holds, and what its probe says of it.
+# A file's content, and the message of its probe.
 BROKEN = {
     "syntax": ("def f(:\n", "syntax.py cannot be imported: SyntaxError: "),
     "raising": (f"{HEAD}\n1 / 0\n", "raising.py cannot be imported: ZeroDivisionError: division by zero (line 3)"),
@@ -71,11 +71,11 @@ def test_each_kind_of_function_is_judged(interpreted: tuple[int, dict[str, Any]]
 @pytest.mark.kernels
 def test_what_an_author_got_wrong_is_an_error_and_no_finding(interpreted: tuple[int, dict[str, Any]]) -> None:
     records = {record["kernel"]: record for record in interpreted[1]["cases"]}
-    said = {name: (records[name]["outcome"], records[name]["message"]) for name in records}
-    assert said["inputs_break"] == ("error", "inputs() raised KeyError: 'weights'")
-    assert said["reference_breaks"] == ("error", "reference() raised ZeroDivisionError: division by zero")
-    assert said["two_results_for_one"] == ("error", "the function gives out 0, out 1; the reference gives out")
-    assert said["raises"] == ("refused", "RuntimeError: no kernel image for (5, 127)")
+    messages = {name: (records[name]["outcome"], records[name]["message"]) for name in records}
+    assert messages["inputs_break"] == ("error", "inputs() raised KeyError: 'weights'")
+    assert messages["reference_breaks"] == ("error", "reference() raised ZeroDivisionError: division by zero")
+    assert messages["two_results_for_one"] == ("error", "the function gives out 0, out 1; the reference gives out")
+    assert messages["raises"] == ("refused", "RuntimeError: no kernel image for (5, 127)")
 
 
 @pytest.mark.kernels
@@ -156,11 +156,13 @@ def test_a_faulty_plugin_is_named_in_time_and_the_others_still_run(tmp_path: Pat
     assert {name: probe["outcome"] for name, probe in found.items()} == {
         f"kernels {label.format(name)}": "pass" if name == "plugged" else "error" for name in names
     }
-    said = {name: found[f"kernels {label.format(name)}"]["message"] for name in names}
-    assert said["endless"] == f"{label.format('endless')}: its import did not end within 4 s"
-    assert "raising cannot be imported: ZeroDivisionError: division by zero" in said["raising"]
-    assert said["exiting"].startswith(f"{label.format('exiting')}: its import: it ended with exit code 0")
-    assert said["ours"].endswith("has a kernel scaled_mm, which is the name of one of wheelproof; none of it is run")
+    messages = {name: found[f"kernels {label.format(name)}"]["message"] for name in names}
+    assert messages["endless"] == f"{label.format('endless')}: its import did not end within 4 s"
+    assert "raising cannot be imported: ZeroDivisionError: division by zero" in messages["raising"]
+    assert messages["exiting"].startswith(f"{label.format('exiting')}: its import: it ended with exit code 0")
+    assert messages["ours"].endswith(
+        "has a kernel scaled_mm, which is the name of one of wheelproof; none of it is run"
+    )
     assert code == 3
     assert [record["outcome"] for record in document["cases"]] == ["pass"]
 
@@ -179,7 +181,7 @@ def test_mutants_are_made_of_what_is_launched_and_scored() -> None:
     assert right == {
         "_scale_kernel: columns < width lets one more in, line 4": "caught",
         "_scale_kernel: columns < width leaves one out, line 4": "caught",
-        "_scale_kernel: no mask of load(x + row * x_stride + columns), line 5": "missed",  # what is read is not stored
+        "_scale_kernel: no mask of load(x + row * x_stride + columns), line 5": "missed",  # is not stored
         "_scale_kernel: no mask of store(out + row * out_stride + columns), line 6": "caught",
         "_scale_kernel: out_stride for x_stride, line 5": "caught",
         "_scale_kernel: x_stride for out_stride, line 6": "caught",

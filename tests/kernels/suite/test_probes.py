@@ -298,7 +298,7 @@ def test_a_module_that_python_cannot_load(tmp_path: Path, monkeypatch: pytest.Mo
     assert "cannot be loaded by this Python" in probes_compiler.c_compiler().message
 
 
-# What needs torch and triton, and no GPU
+# Tests that need torch and triton, and no GPU
 
 
 @pytest.mark.kernels
@@ -389,7 +389,7 @@ def test_a_ptxas_that_does_not_run(mode: int, first_fix: str, tmp_path: Path) ->
 
 @pytest.mark.kernels
 def test_a_gpu_without_a_driver_ends_the_probes_of_the_gpu() -> None:
-    """CUDA cannot start here; what comes after it is skipped, and says why."""
+    """CUDA cannot start here; later probes are skipped, with the reason."""
     script = """
 from kernels_smoke.suite.probes import gpu as probes_gpu, probing as probes
 records = []
@@ -487,7 +487,7 @@ print(json.dumps([checksum(numbers), checksum(numbers.clone()), checksum(flipped
 
 @pytest.mark.kernels
 def test_products_and_convolutions_are_held_to_their_precision() -> None:
-    """On the CPU: the right ones pass, and those of TF32, which has 10 bits after the point, do not."""
+    """On the CPU: the right ones pass, and TF32, which has 10 bits after the point, does not."""
     script = """
 import torch
 from kernels_smoke.suite.probes.libraries import cublas, cudnn

@@ -86,7 +86,7 @@ answer([record, probe, said[-2]["wrong"], said[-1]["outcome"]])
 
 
 def test_the_rates_at_both_ends_and_the_reasons_in_between() -> None:
-    said = found("""
+    records = found("""
 from kernels_smoke.suite.speed.soak import summary
 
 hot = {"held_down_by": ["software thermal slowdown"], "temperature_celsius": 88}
@@ -94,6 +94,6 @@ cool = {"held_down_by": ["software power cap"], "temperature_celsius": 60}
 looks = [(750e12, cool)] * 2 + [(500e12, hot)] * 3 + [(600e12, cool | {"temperature_celsius": 80})] * 2
 answer(summary(looks))
 """)
-    assert (said["first"], said["last"], said["lowest"], said["fall"]) == (750e12, 600e12, 500e12, 0.2)
-    assert said["held_down_by"] == ["software power cap", "software thermal slowdown"]
-    assert said["hottest_celsius"] == 88
+    assert (records["first"], records["last"], records["lowest"], records["fall"]) == (750e12, 600e12, 500e12, 0.2)
+    assert records["held_down_by"] == ["software power cap", "software thermal slowdown"]
+    assert records["hottest_celsius"] == 88

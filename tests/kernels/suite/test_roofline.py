@@ -1,4 +1,4 @@
-"""The picture of a run's speeds holds what the document holds, is well-formed, and no label is on another."""
+"""The picture of a run's speeds has the document's data, is well-formed, and no labels overlap."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_axes_have_labels_with_units_and_the_legend_says_what_the_marks_mean() -
 
 def test_a_slow_kernel_differs_in_colour_and_in_shape() -> None:
     root = ET.fromstring(picture(document([dict(MATRIX, outcome="slow")])))
-    assert [mark.attrib["class"] for mark in root.iter(f"{SVG}circle")] == ["good edge"]  # that of the legend
+    assert [mark.attrib["class"] for mark in root.iter(f"{SVG}circle")] == ["good edge"]  # the mark of the legend
     squares = [mark for mark in root.iter(f"{SVG}rect") if "rotate(45)" in mark.attrib.get("transform", "")]
     assert [mark.attrib["class"] for mark in squares] == ["bad edge"] * 2
 

@@ -10,7 +10,7 @@ import pytest
 from kernels_smoke.suite.sanitizer import checks as sanitizer
 from kernels_smoke.suite.sanitizer.checks import ERRORS, LAUNCHED, NOT_ONE, reading
 
-# Two lanes of one instruction, with copies of one element: 40 and 39 are what they wrote.
+# Two lanes of one instruction, with copies of one elementthat wrote 40 and 39.
 COPIES = """\
 ========= COMPUTE-SANITIZER
 ========= Error: Race reported between Write access at _fused_qk_norm_rope_kernel+0x26f0 in heads.py:113
@@ -30,7 +30,7 @@ TORCH = """\
 every case was launched
 ========= RACECHECK SUMMARY: 1 hazards displayed (1 errors, 0 warnings)
 """
-# What hands a kernel over to its specialised warps: line 183 is its `def`, 222 the call of warp_specialize.
+# The start of specialised warps in a kernel: line 183 is its `def`, 222 the call of warp_specialize.
 HANDED_OVER = """\
 ========= COMPUTE-SANITIZER
 ========= Error: Race reported between Read access at _attend_prompts_kernel+0x2f0 in specialized_prompts.py:183
@@ -77,7 +77,7 @@ def test_races_that_do_not_count(report: str) -> None:
         "no specialised warps",
     ],
 )
-def test_a_race_of_ours_counts_beside_others_that_do_not(race: str) -> None:
+def test_a_race_of_ours_counts_next_to_others_that_do_not(race: str) -> None:
     found = reading("racecheck", race, ERRORS)
     assert found["outcome"] == "wrong"
     assert found["message"] == "compute-sanitizer found 1 unordered accesses to shared memory"
@@ -146,7 +146,7 @@ def stub(folder: Path, script: str) -> None:
 
 
 def records(**arguments: Any) -> list[dict[str, Any]]:
-    """What the task emits for a kernel, without its plan."""
+    """The records of the task for a kernel, without its plan."""
     emitted: list[dict[str, Any]] = []
     sanitizer.checks(emitted.append, kernels=["norm"], seed=1, **arguments)
     return [record for record in emitted if record["kind"] == "case"]

@@ -44,7 +44,7 @@ def run_with_faults(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict
 
 
 @pytest.mark.kernels
-def test_crash_hang_and_wrong_result_are_told_apart_and_the_rest_still_runs(
+def test_crash_hang_and_wrong_result_are_distinguished_and_the_rest_still_runs(
     run_with_faults: tuple[int, dict[str, Any]],
 ) -> None:
     code, document = run_with_faults

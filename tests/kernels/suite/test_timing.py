@@ -1,6 +1,6 @@
-"""What a measurement makes of a GPU, shown with one that is made up: its clock advances when a kernel runs.
+"""Measurements of an invented GPU, whose clock advances when a kernel runs.
 
-The tests marked ``kernels`` run in the Python that has torch, as scripts that answer what they found.
+The tests marked ``kernels`` run in the Python that has torch, as scripts that return their results.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def test_a_call_that_cannot_be_captured_is_timed_without_a_graph_and_the_note_sa
 
 
 @pytest.mark.kernels
-def test_what_a_call_raises_comes_through_and_the_state_is_asked_while_the_gpu_works() -> None:
+def test_what_a_call_raises_comes_through_and_the_state_is_queried_while_the_gpu_works() -> None:
     script = """
 def broken(): raise ValueError("no such shape")
 try:
@@ -215,8 +215,8 @@ def test_a_slow_time_is_measured_again_and_the_better_one_counts() -> None:
         "allowed for the measurement; the GPU's clocks were held down: software power cap, SM clock 900 of 1980 MHz"
     )
     assert (record["held_down_by"], record["evidence"]) == (["software power cap"], {"GPU": "SM clock 900 of 1980 MHz"})
-    told = document(verdict="fail", speeds=[{"kernel": "k", "case": "big", **record}])
-    (read,) = parse_smoke_document(json.dumps(told).encode()).speeds  # as wheelproof reads it
+    shown = document(verdict="fail", speeds=[{"kernel": "k", "case": "big", **record}])
+    (read,) = parse_smoke_document(json.dumps(shown).encode()).speeds  # as wheelproof reads it
     assert read.held_down_by == ("software power cap",)
     assert [note.value for note in read.notes] == ["SM clock 900 of 1980 MHz"]
 
@@ -264,15 +264,15 @@ run()
 
 @pytest.mark.kernels
 @pytest.mark.parametrize(
-    ("said", "outcome"),
+    ("message", "outcome"),
     [
         ("RuntimeError('CUDA error: an illegal memory access was encountered')", "crash"),
         ("RuntimeError('out of resource: shared memory, Required: 300000')", "refused"),
         ("RuntimeError('type fp8e4nv not supported in this architecture')", "skip"),
     ],
 )
-def test_what_our_kernel_raises_is_a_crash_a_refusal_or_a_skip(said: str, outcome: str) -> None:
-    record = found(SPEED + f"def measure(calls, **rest): raise {said}\nspeed.measure = measure\nrun()")
+def test_what_our_kernel_raises_is_a_crash_a_refusal_or_a_skip(message: str, outcome: str) -> None:
+    record = found(SPEED + f"def measure(calls, **rest): raise {message}\nspeed.measure = measure\nrun()")
     assert record["outcome"] == outcome
 
 
@@ -296,7 +296,7 @@ answer(records)
     assert (record["kind"], record["kernel"], record["outcome"]) == ("speed", "b", "pass")
 
 
-# What is timed is judged
+# Timed kernels are judged
 
 JUDGED = """
 import types, torch
@@ -419,7 +419,7 @@ run()
 
 
 class Library:
-    """NVML as its functions answer; one that is missing here is missing there."""
+    """NVML as its functions answer; a missing one is missing there."""
 
     def nvmlDeviceGetClockInfo(self, _device: object, kind: int, answer: Any) -> int:  # noqa: N802  # NVML's name
         answer._obj.value = {1: 1410, 2: 3201}[kind]

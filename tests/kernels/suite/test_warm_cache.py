@@ -1,4 +1,4 @@
-"""The marks that a run leaves in Triton's cache: what they depend on, and where they lie."""
+"""The marks that a run leaves in Triton's cache: their inputs and their place."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def resolved(report: Any) -> dict[str, str]:
         ("==2.*", "constraints = ['limits.txt']", "2.10.0"),
     ],
 )
-def test_what_is_asked_of_torch_becomes_a_version(world: MatrixWorld, torch: str, keys: str, version: str) -> None:
+def test_what_is_requested_of_torch_becomes_a_version(world: MatrixWorld, torch: str, keys: str, version: str) -> None:
     (world.folder / "limits.txt").write_text("# not the latest\ntorch<2.11  # yet\n", encoding="utf-8")
     world.write(f"{CPU}\n{keys}", torch=torch)
     report = world.run()
@@ -117,7 +117,7 @@ def test_an_index_that_only_the_matrix_names_is_not_contacted(world: MatrixWorld
     assert other.requests == []
 
 
-def test_an_index_without_a_nightly_torch_is_said(world: MatrixWorld, index: RangeServer) -> None:
+def test_an_index_without_a_nightly_torch_is_reported(world: MatrixWorld, index: RangeServer) -> None:
     world.write(f"{CPU}\nindex = '{index.url('/simple/')}'", torch="nightly")
     ((_, outcome, message),) = messages(world.run(status=3), CELL.replace("torch2.11.0", "torch-nightly"))
     assert (outcome, message) == (
@@ -126,7 +126,7 @@ def test_an_index_without_a_nightly_torch_is_said(world: MatrixWorld, index: Ran
     )
 
 
-def test_a_server_that_fails_for_a_while_is_asked_again(world: MatrixWorld, index: RangeServer) -> None:
+def test_a_server_that_fails_for_a_while_is_queried_again(world: MatrixWorld, index: RangeServer) -> None:
     world.environ["UV_HTTP_RETRIES"] = "0"
     index.behave = (fail(503, times=1),)
     world.write(f"{CPU}\nretries = 2")
@@ -202,7 +202,7 @@ def test_a_step_ends_at_its_timeout(world: MatrixWorld) -> None:
         ({"constraints": ("bad.txt",)}, "constraints: bad.txt:1 is not a requirement: 'a b c'"),
     ],
 )
-def test_a_place_that_is_not_there_is_said_before_anything_is_installed(
+def test_a_place_that_is_not_there_is_reported_before_anything_is_installed(
     tmp_path: Path, keys: dict[str, Any], says: str
 ) -> None:
     (tmp_path / "bad.txt").write_text("a b c\n", encoding="utf-8")

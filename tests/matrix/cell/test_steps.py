@@ -103,7 +103,7 @@ def test_a_fresh_run_does_a_step_once(tmp_path: Path) -> None:
         lambda text: "[" * 100_000,
     ],
 )
-def test_a_record_that_cannot_be_read_is_made_anew(tmp_path: Path, spoil: Any) -> None:
+def test_a_record_that_cannot_be_read_is_made_again(tmp_path: Path, spoil: Any) -> None:
     take(tmp_path, "a", [], 1)
     path = tmp_path / "look.json"
     path.write_text(spoil(path.read_text(encoding="utf-8")), encoding="utf-8")
@@ -111,7 +111,7 @@ def test_a_record_that_cannot_be_read_is_made_anew(tmp_path: Path, spoil: Any) -
     assert take(tmp_path, "b", [], 2) == {"is": 2}
 
 
-def test_what_failed_is_told_and_tried_again(tmp_path: Path) -> None:
+def test_what_failed_is_reported_and_tried_again(tmp_path: Path) -> None:
     def fail() -> dict[str, Any]:
         raise SourceError("the index is down", expected="an answer", hint="wait")
 
@@ -144,7 +144,7 @@ def test_after_a_step_that_took_all_the_time_no_other_is_begun(tmp_path: Path) -
         (Ended(137, 9.9, timed_out=True), "", "the cell timed out after 60 s"),
     ],
 )
-def test_a_command_without_a_report_is_told_with_its_last_words(
+def test_a_command_without_a_report_is_reported_with_its_last_words(
     tmp_path: Path, ended: Ended, output: str, message: str
 ) -> None:
     steps = Steps(tmp_path, "a", 60.0)

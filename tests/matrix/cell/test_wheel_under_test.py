@@ -296,7 +296,7 @@ def test_a_requirement_and_a_url_need_no_file(tmp_path: Path, text: str) -> None
         ("mine 1.0", "is not a requirement"),
     ],
 )
-def test_a_wheel_that_cannot_be_meant_is_said_before_anything_is_installed(
+def test_a_wheel_that_cannot_be_meant_is_reported_before_anything_is_installed(
     tmp_path: Path, text: str, says: str
 ) -> None:
     library("").write(tmp_path)

@@ -1,4 +1,4 @@
-"""A matrix file: which cells it spans, what is said of a wrong one, and that the JSON Schema says the same."""
+"""A matrix file: its cells, the errors of a wrong one, and agreement of the JSON Schema."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_globs_choose_cells() -> None:
         matrix.only(["arm64-*"])
 
 
-# What is wrong with a file, what is said, and whether the schema sees it, too.
+# A fault of a file, its message, and whether the schema finds it, too.
 WRONG = [
     (
         AXES.replace("aarch64", "arm64"),
@@ -294,14 +294,14 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "message", "schema_sees"), WRONG, ids=[message[:40] for _, message, _ in WRONG])
-def test_what_is_wrong_is_said_with_its_key(text: str, message: str, schema_sees: bool) -> None:
+def test_what_is_wrong_is_reported_with_its_key(text: str, message: str, schema_sees: bool) -> None:
     with pytest.raises(UsageError, match=message):
         parse_matrix(text.encode(), "m.toml")
 
     assert schema_accepts(text) is not schema_sees
 
 
-def test_all_faults_are_said_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     with pytest.raises(UsageError, match=r"2 faults: axes.platform\[1\] .*'arm64'.*; cell.level .*'fast'"):
         parse_matrix((AXES.replace("aarch64", "arm64") + '[cell]\nlevel = "fast"\n').encode())
 

@@ -1,4 +1,4 @@
-"""Commands in containers of a real engine: status, output, limits, isolation, and nothing left behind."""
+"""Commands in containers of a real engine: status, output, limits, isolation, and no leftovers."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_the_environment_is_the_one_that_was_given(tmp_path: Path, monkeypatch: 
     assert names == {"PATH", "HOSTNAME", "HOME", "TMPDIR", "USER", "LOGNAME", "LANG", "GIVEN"}
 
 
-def test_mounts_are_read_only_unless_said(tmp_path: Path) -> None:
+def test_mounts_are_read_only_by_default(tmp_path: Path) -> None:
     for name in ("given", "taken"):
         (tmp_path / name).mkdir()
     (tmp_path / "given" / "file").write_text("content\n")

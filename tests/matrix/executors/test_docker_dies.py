@@ -1,4 +1,4 @@
-"""An engine that goes away while a command runs: that is told, and the container ends anyway."""
+"""An engine that goes away while a command runs: it is reported, and the container ends anyway."""
 
 from __future__ import annotations
 

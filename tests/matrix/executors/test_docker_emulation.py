@@ -1,4 +1,4 @@
-"""Whether programs of another architecture run here, by what binfmt_misc tells."""
+"""Whether programs of another architecture run here, by binfmt_misc."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from wheelproof.matrix.executors.docker.emulation import blocker, quick_cpu
 
-# As the kernel writes it (Documentation/admin-guide/binfmt-misc.rst); the magic is that of Debian's qemu-user-static.
+# As the kernel writes it (Documentation/admin-guide/binfmt-misc.rst); the magic is from Debian's qemu-user-static.
 ENTRY = """\
 {state}
 interpreter /usr/libexec/qemu-binfmt/aarch64-binfmt-P

@@ -1,4 +1,4 @@
-"""The first process of a container, here as any process: whatever happens, it ends, with the right status."""
+"""The first process of a container, here as any process: it always ends, with the right status."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_deadline() -> None:
         assert process.wait(PATIENCE) == first_process.TOO_SLOW
 
 
-def test_it_is_told_to_end() -> None:
+def test_it_is_terminated() -> None:
     with start("sh", "-c", "echo started; exec sleep 1000") as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"started\n"

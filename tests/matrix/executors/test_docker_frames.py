@@ -1,4 +1,4 @@
-"""What an attached container writes, and how much of it is kept."""
+"""The output of an attached container, and its kept part."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_connection_that_is_cut_gives_what_has_come() -> None:
     assert b"".join(piece for _, piece in frames([framed(1, b"whole"), framed(1, b"cut")[:-1]])) == b"wholecu"
 
 
-def test_of_an_endless_stream_the_beginning_is_kept_and_that_is_said() -> None:
+def test_of_an_endless_stream_the_beginning_is_kept_and_that_is_reported() -> None:
     file = io.BytesIO()
     kept = Kept(file, limit=5)
     for piece in (b"abc", b"de", b"f", b"g", b"hij"):

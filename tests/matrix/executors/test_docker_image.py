@@ -1,4 +1,4 @@
-"""The images that are made of Debian's packages: their names, what they are made of, and a real one."""
+"""The images that are made of Debian's packages: their names, their contents, and a real one."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_an_image_goes_to_the_engine_as_an_archive_that_docker_load_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The root file system is a stand-in; the archive is what `docker load` gets on its standard input."""
+    """The root file system is a stand-in; the archive is the standard input of `docker load`."""
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
     program(

@@ -24,7 +24,7 @@ def test_a_process_that_has_ended() -> None:
     assert is_gone({OWNER_LABEL: ended})
 
 
-def test_a_process_that_nobody_has_reaped_yet_has_gone() -> None:
+def test_a_process_that_no_one_has_reaped_yet_has_gone() -> None:
     ask = "from wheelproof.matrix.executors.docker.ownership import this_process; print(this_process())"
     with subprocess.Popen([sys.executable, "-c", ask], stdout=subprocess.PIPE) as process:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
@@ -36,7 +36,7 @@ def test_another_process_that_has_its_id_now() -> None:
     assert is_gone(label(dataclasses.replace(this_process(), start="1")))
 
 
-def test_a_process_before_the_machine_was_started_anew() -> None:
+def test_a_process_before_the_machine_was_started_again() -> None:
     assert is_gone(label(dataclasses.replace(this_process(), boot="00000000-0000-0000-0000-000000000000")))
 
 

@@ -1,4 +1,4 @@
-"""No engine, one that forbids, one that is another program, one without what a cell needs: each gets a sentence."""
+"""No engine, a refusing one, another program, one without a cell's requirements: each gets a sentence."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_no_socket(tmp_path: Path) -> None:
         connect({"DOCKER_HOST": f"unix://{tmp_path}/none.sock"})
 
 
-def test_a_socket_at_which_nobody_listens(tmp_path: Path) -> None:
+def test_a_socket_at_which_no_one_listens(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(tmp_path / "left.sock"))
     with pytest.raises(EngineError, match=r"no Docker engine answers at .*: Connection refused \(on Debian"):

@@ -1,4 +1,4 @@
-"""``matrix plan``: the files are valid by the schemas of their engines, and what they run exists and does it."""
+"""``matrix plan``: the files are valid by the schemas of their engines, and their commands exist and work."""
 
 from __future__ import annotations
 

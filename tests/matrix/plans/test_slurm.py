@@ -61,7 +61,7 @@ def test_an_array_runs_the_cells_and_a_job_behind_it_merges(slurm: Slurm, world:
 
     records = world.folder / "wheelproof-records"
     assert len([*records.glob("*.json")]) == 3
-    # A record holds what `verify` found by all rules; the run alone selects those of the matrix
+    # A record has the results of `verify` for all rules; the run alone selects those of the matrix
     whole = world.run("--work", "alone", status=1)
     options = ("--matrix", str(world.folder / "matrix.toml"), "--select", "MTX", "--format", "json")
     merged = subprocess.run(

@@ -1,4 +1,4 @@
-"""From the records of a cell's steps to what the rules judge, and which cell another is compared with."""
+"""From the records of a cell's steps to the facts of rules, and the cell that another is compared with."""
 
 from __future__ import annotations
 

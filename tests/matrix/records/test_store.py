@@ -1,4 +1,4 @@
-"""What of a project a command may read: its digest changes when a file does, and ends with what is not a project."""
+"""The files of a project that a command may read: their digest changes with a file, and excludes other files."""
 
 from __future__ import annotations
 

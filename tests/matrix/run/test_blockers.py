@@ -1,4 +1,4 @@
-"""What keeps cells from running, before anything is installed: the Python, and the room on the disk."""
+"""Obstacles of cells before anything is installed: the Python, and the disk space."""
 
 from __future__ import annotations
 

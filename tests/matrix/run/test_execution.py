@@ -59,7 +59,7 @@ def test_a_cell_completes_every_step_and_a_second_run_keeps_it(index: RangeServe
     assert not any(step["kept"] for step in fresh.values())
 
 
-def test_the_index_is_asked_again_for_another_platform_and_after_an_hour(
+def test_the_index_is_queried_again_for_another_platform_and_after_an_hour(
     index: RangeServer, world: MatrixWorld
 ) -> None:
     index.files.update(simple_index(torch_wheel("cuda")))
@@ -86,7 +86,7 @@ def test_a_cpu_build_where_cuda_is_wanted_fails(index: RangeServer, world: Matri
 
 
 def test_a_cpu_build_where_cuda_is_wanted_is_one_finding(index: RangeServer, world: MatrixWorld) -> None:
-    """It has no code for the GPU, and brings no triton that could compile kernels: both follow from what it is."""
+    """It has no code for the GPU, and brings no triton that could compile kernels: both follow from its build."""
     index.files.update(simple_index(torch_wheel("cpu")))
     world.write("gpu = ['GB200']\nsmoke = ['compile']\ncommand = 'false'")
     report = world.run("--select", "MTX,WHL6", status=1)
@@ -185,7 +185,7 @@ def test_what_kernels_need_is_missed_before_anything_is_installed(index: RangeSe
     )
 
 
-def test_when_no_cell_can_run_here_that_is_said_at_once(index: RangeServer, world: MatrixWorld) -> None:
+def test_when_no_cell_can_run_here_that_is_reported_at_once(index: RangeServer, world: MatrixWorld) -> None:
     world.write(platforms=f'"{OTHER}"')
     answer = subprocess.run(
         world.command(), env=world.environ, cwd=world.folder, capture_output=True, text=True, check=False

@@ -1,4 +1,4 @@
-"""Records of cells from several machines, judged together: what one architecture proves of another is not lost."""
+"""Records of cells from several machines, judged together: proofs of one architecture about another are kept."""
 
 from __future__ import annotations
 

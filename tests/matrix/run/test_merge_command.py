@@ -1,4 +1,4 @@
-"""Cells that ran apart, put together: the report of `matrix merge` is that of one machine but for times."""
+"""Cells that ran apart, put together: the report of `matrix merge` equals one machine's, except times."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_a_report_that_cannot_be_read_leaves_the_merge_undecided(done: MatrixWor
         lambda subject: subject["record"]["steps"][-1].update(result={}),
     ],
 )
-def test_a_record_that_no_release_wrote_is_said_in_a_sentence(done: MatrixWorld, change: Any) -> None:
+def test_a_record_that_no_release_wrote_is_reported_in_a_sentence(done: MatrixWorld, change: Any) -> None:
     change_record(done, change)
     answer = command(done, "matrix", "merge", "records", "--matrix", "matrix.toml", status=3)
 

@@ -1,4 +1,4 @@
-"""Whatever the document: what is not planned keeps its bytes, a second run changes nothing, restore gives all back."""
+"""For any document: unplanned bytes are unchanged, a second run changes nothing, restore restores all."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ policies = st.builds(
 
 
 def planned(kind: str, data: bytes, policy: Policy) -> FilePlan:
-    """The plan, which has proven itself; what it did not plan it may not have touched."""
+    """The verified plan; unplanned bytes must be unchanged."""
     path = Path("document")
     source = decode(path, data, declared=READERS[kind][1])
     return plan_document(path, read_source(source, kind), policy)
@@ -172,7 +172,7 @@ def test_no_text_whatever_crashes_a_reader(kind: str, text: str) -> None:
 
 
 def judged(kind: str, data: bytes) -> str:
-    """What became of a document: "bug" when its plan did not stand up to the proof."""
+    """The result for a document: "bug" if its plan failed the verification."""
     try:
         planned(kind, data, Policy(names=NameSet.WIDE, conda=True))
     except WheelproofError as error:

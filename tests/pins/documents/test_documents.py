@@ -205,7 +205,7 @@ def test_an_item_that_aliases_repeat_cannot_go_alone() -> None:
     ]
 
 
-def test_conda_packages_go_when_asked_for() -> None:
+def test_conda_packages_go_on_request() -> None:
     text = "dependencies:\n- conda-forge::pytorch-gpu>=2  # c\n- python\n- pip:\n  - torch\n"
     assert after("conda", text, conda=True) == "dependencies:\n- python\n- pip:\n"
 
@@ -278,10 +278,10 @@ def test_a_broken_document_is_refused(kind: str, text: str, message: str) -> Non
 )
 def test_install_commands_are_reported_and_stay(text: str, names: list[str] | None) -> None:
     file = planned("commands", text)
-    told = [notice.message.split("install ", 1)[1].split("`")[0] for notice in file.notices]
+    shown = [notice.message.split("install ", 1)[1].split("`")[0] for notice in file.notices]
 
     assert not file.changed
-    assert told == (["torchvision>=0.2", "torchaudio"] if names is None else names)
+    assert shown == (["torchvision>=0.2", "torchaudio"] if names is None else names)
 
 
 @pytest.mark.parametrize("name", ["uv.lock", "poetry.lock", "pylock.gpu.toml", "pixi.lock"])
@@ -314,7 +314,7 @@ def test_unpinned_and_pinned(kind: str, before: str, unpinned: str, pinned: str)
     assert after(kind, before, mode=Mode.PIN_INSTALLED, versions={"torch": "2.7.0+cu128"}) == pinned
 
 
-def test_what_cannot_be_changed_in_place_is_kept_and_told() -> None:
+def test_what_cannot_be_changed_in_place_is_kept_and_reported() -> None:
     file = planned(PYPROJECT, "[tool.poetry.dependencies]\ntorch = {git = 'x'}\n", Policy(Mode.UNPIN))
 
     assert not file.changed
@@ -331,7 +331,7 @@ def test_what_cannot_be_changed_in_place_is_kept_and_told() -> None:
         ("-i https://mirror.example/simple\ntorch\n", None),
     ],
 )
-def test_index_options_that_serve_nobody(text: str, left: str | None) -> None:
+def test_index_options_that_serve_no_one(text: str, left: str | None) -> None:
     expected = text.replace("torch\n", "", 1) if left is None and "pyg" not in text else left
     expected = text.replace("\ntorch\n", "\n") if expected is None else expected
     assert after(REQUIREMENTS, text, drop_orphan_index=True) == expected

@@ -30,7 +30,7 @@ def write_guard(world: World, *options: str) -> Path:
 
 @dataclass(frozen=True)
 class Way:
-    """A command by which torch is lost: what is then installed, and whether the command fails under the guard."""
+    """A command by which torch is lost: the versions installed then, and whether the command fails under the guard."""
 
     command: str
     lost: str
@@ -162,7 +162,7 @@ def test_the_table_for_a_project_and_an_inexact_sync(tmp_path: Path, requirement
     assert world.shell("uv sync --active", world.root / "torch-guard").status == 0  # the guard adds --inexact
     assert world.torch == INSTALLED
     world.shell("uv sync --active")
-    assert world.torch == REMOVED  # what the table alone does not keep from happening
+    assert world.torch == REMOVED  # not prevented by the table alone
 
 
 def test_the_table_makes_builds_use_the_installed_torch(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""An installed guard: what it writes, what stays right when pip is upgraded, and that nothing of it is left."""
+"""An installed guard: its files, an upgrade of pip, and removal without leftovers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def world(tmp_path: Path, index: Index) -> GuardedWorld:
 
 
 def wrong_rows(world: GuardedWorld, distribution: str) -> list[str]:
-    """The files whose size or digest is not that of RECORD."""
+    """The files whose size or digest differs from RECORD."""
     (record,) = world.site.glob(f"{distribution}-*.dist-info/RECORD")
     wrong = []
     for name, digest, size in csv.reader(record.read_text().splitlines()):
@@ -196,7 +196,7 @@ def test_the_program_needs_the_standard_library_alone() -> None:
     assert subprocess.run(program, check=False).returncode == 0
 
 
-def test_what_is_damaged_already_is_said_in_the_plan(world: GuardedWorld) -> None:
+def test_what_is_damaged_already_is_reported_in_the_plan(world: GuardedWorld) -> None:
     world.shell(f"{world.uv} pip install -q nvidia-cudnn-cu13")
     done = world.guard("--install")
     assert f"note: {CUDNN} of nvidia-cudnn-cu12 9.7 is not the installed file" in done.words
@@ -286,7 +286,7 @@ def test_a_module_that_hides_what_is_held_elsewhere(world: GuardedWorld, command
     assert "hides that of torch" in done.words or "(constraint) torch" in done.words, done.words
 
 
-def test_the_user_level_is_asked_for_and_restored(world: GuardedWorld) -> None:
+def test_the_user_level_is_requested_and_restored(world: GuardedWorld) -> None:
     config = world.home / ".config" / "uv" / "uv.toml"
     config.parent.mkdir(parents=True)
     config.write_text("# mine\noffline = true\n[pip]\nstrict = true")

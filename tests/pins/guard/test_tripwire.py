@@ -1,4 +1,4 @@
-"""The tripwire alone: what it takes for changed, and of which files it reads the content."""
+"""The tripwire alone: detected changes, and the files whose content it reads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def look(site: Path) -> dict[str, tripwire.Seen]:
 
 
 def damages(before: dict[str, tripwire.Seen], site: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], int]:
-    """What is damaged, and how many files were read to know that."""
+    """The damages, and the number of files read to find them."""
     read: list[str] = []
     real = tripwire._is_recorded
 

@@ -1,4 +1,4 @@
-"""``pins guard --check`` on an environment: open ways fail, those that cannot be closed do not, damage is found."""
+"""``pins guard --check`` on an environment: open ways fail, unavoidable ones do not, damage is found."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_variables_alone_fail_in_a_project_that_pins_another_torch(world: Guarde
     assert (status, set(failed)) == (1, {"PIN210"})
     assert any("uv sync" in message for message in failed["PIN210"])
     assert world.shell("uv sync").status == 0
-    assert not world.is_intact  # what the check said
+    assert not world.is_intact  # as the check reported
 
 
 def test_a_front_program_that_an_upgrade_wrote_over(world: GuardedWorld) -> None:
@@ -70,7 +70,7 @@ def test_another_uv_comes_first(world: GuardedWorld) -> None:
     status, failed, _ = check(world)
     assert status == 1
     assert "comes before" in failed["PIN210"][0]
-    del world.variables["VIRTUAL_ENV"]  # not active: a uv elsewhere is one that cannot be reached
+    del world.variables["VIRTUAL_ENV"]  # not active: a uv elsewhere is out of reach
     assert check(world)[0] == 0
 
 

@@ -1,4 +1,4 @@
-"""A sample of ``ci/predict_against_installs.py``: what was predicted is what the real pip and uv then do."""
+"""A sample of ``ci/predict_against_installs.py``: predictions equal the results of the real pip and uv."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.patience import PATIENCE
 
 SCRIPT = Path(__file__).parents[3] / "ci" / "predict_against_installs.py"
-SAMPLE = "torch==2.8.0,torchvision"  # one replaces or shadows torch, one keeps what the installer sees
+SAMPLE = "torch==2.8.0,torchvision"  # one replaces or shadows torch, one keeps the version that the installer sees
 
 
 def test_predictions_come_true(tmp_path: Path) -> None:
@@ -25,4 +25,4 @@ def test_predictions_come_true(tmp_path: Path) -> None:
     assert len(found) == 2 * 5
     assert found["torch==2.8.0", "plain", "uv"] == found["torch==2.8.0", "pth", "pip"] == "fail"
     assert found["torchvision", "plain", "uv"] == found["torchvision", "pth", "pip"] == "pass"
-    assert found["torchvision", "pth", "uv"] == "fail"  # uv does not see what a .pth file names
+    assert found["torchvision", "pth", "uv"] == "fail"  # uv does not see folders in a .pth file

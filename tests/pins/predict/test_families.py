@@ -1,4 +1,4 @@
-"""``pins predict`` for JAX and TensorFlow: what stays, is replaced or overwritten, and what no longer fits."""
+"""``pins predict`` for JAX and TensorFlow: packages that stay, are replaced or overwritten, or no longer fit."""
 
 from __future__ import annotations
 
@@ -169,22 +169,26 @@ def environment(folder: Path, packages: dict[tuple[str, str], tuple[str, ...]]) 
     return folder
 
 
-@pytest.mark.parametrize(("asked", "status", "said"), [case[1:] for case in JAX_CASES], ids=[c[0] for c in JAX_CASES])
-def test_jax(wheelproof: Wheelproof, index: Path, tmp_path: Path, asked: str, status: int, said: str) -> None:
-    found, words = predict(wheelproof, index, environment(tmp_path / "there", JAX), *asked.split())
+@pytest.mark.parametrize(
+    ("requested", "status", "message"), [case[1:] for case in JAX_CASES], ids=[c[0] for c in JAX_CASES]
+)
+def test_jax(wheelproof: Wheelproof, index: Path, tmp_path: Path, requested: str, status: int, message: str) -> None:
+    found, words = predict(wheelproof, index, environment(tmp_path / "there", JAX), *requested.split())
 
     assert found == status, words
-    assert said in words
+    assert message in words
 
 
 @pytest.mark.parametrize(
-    ("asked", "status", "said"), [case[1:] for case in TENSORFLOW_CASES], ids=[c[0] for c in TENSORFLOW_CASES]
+    ("requested", "status", "message"), [case[1:] for case in TENSORFLOW_CASES], ids=[c[0] for c in TENSORFLOW_CASES]
 )
-def test_tensorflow(wheelproof: Wheelproof, index: Path, tmp_path: Path, asked: str, status: int, said: str) -> None:
-    found, words = predict(wheelproof, index, environment(tmp_path / "there", TENSORFLOW), *asked.split())
+def test_tensorflow(
+    wheelproof: Wheelproof, index: Path, tmp_path: Path, requested: str, status: int, message: str
+) -> None:
+    found, words = predict(wheelproof, index, environment(tmp_path / "there", TENSORFLOW), *requested.split())
 
     assert found == status, words
-    assert said in words
+    assert message in words
 
 
 def test_without_any_framework_nothing_is_proven(wheelproof: Wheelproof, index: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Where imports find torch, before and after: what is in front of it, and what an installer does not see."""
+"""The torch that imports find, before and after: copies in front of it, and copies that an installer does not see."""
 
 from __future__ import annotations
 
@@ -62,27 +62,33 @@ def site_packages(python: Path) -> Path:
     return Path(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
 
 
-def predict(wheelproof: Wheelproof, index: Path, python: Path, installer: str, asked: str) -> tuple[int, str]:
-    """The exit code, and what becomes of torch."""
+def predict(wheelproof: Wheelproof, index: Path, python: Path, installer: str, requested: str) -> tuple[int, str]:
+    """The exit code, and the fate of torch."""
     options = ("--python", str(python), "--installer", installer, "--no-index", "--find-links", str(index))
-    run = wheelproof("pins", "predict", *options, "--format", "json", asked)
+    run = wheelproof("pins", "predict", *options, "--format", "json", requested)
     report: dict[str, Any] = json.loads(run.out)
     fates = [subject["facts"]["fate"] for subject in report["subjects"] if subject["facts"].get("name") == "torch"]
     return run.status, *fates
 
 
 @pytest.mark.parametrize(
-    ("installer", "asked", "expected"),
+    ("installer", "requested", "expected"),
     [
         ("pip", "needs-any", (0, "kept")),  # pip sees the base installation
         ("uv", "needs-any", (1, "shadowed")),  # uv does not
-        ("pip", "needs-2-8", (1, "shadowed")),  # and may not uninstall what is there
+        ("pip", "needs-2-8", (1, "shadowed")),  # and may not uninstall the present one
         ("uv", "needs-2-8", (1, "shadowed")),
     ],
 )
 @pytest.mark.parametrize("how", ["system site-packages", ".pth"])
 def test_a_torch_outside_of_the_environment(
-    wheelproof: Wheelproof, index: Path, tmp_path: Path, how: str, installer: str, asked: str, expected: tuple[int, str]
+    wheelproof: Wheelproof,
+    index: Path,
+    tmp_path: Path,
+    how: str,
+    installer: str,
+    requested: str,
+    expected: tuple[int, str],
 ) -> None:
     base = copy_python(tmp_path / "base")
     if how == ".pth":
@@ -93,7 +99,7 @@ def test_a_torch_outside_of_the_environment(
         put(INSTALLED, site_packages(base), tmp_path)
         python = venv(base, tmp_path / "venv", "--system-site-packages")
 
-    assert predict(wheelproof, index, python, installer, asked) == expected
+    assert predict(wheelproof, index, python, installer, requested) == expected
 
 
 def test_a_torch_on_pythonpath_stays_in_front(

@@ -1,5 +1,4 @@
-"""``pins predict``: what the install would do to torch, which package requires it, and which build would take its
-place."""
+"""``pins predict``: the effect of an install on torch, the requiring package, and the new build."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ def predict(world: World, wheelproof: Wheelproof, monkeypatch: pytest.MonkeyPatc
 
 
 def fate(report: dict[str, Any], name: str = "torch") -> dict[str, Any]:
-    """The facts of the one package with that name."""
+    """The facts of the package with that name."""
     (facts,) = (s["facts"] for s in report["subjects"] if s["facts"].get("name") == name)
     return {key: facts[key] for key in ("fate", "from", "to", "demanded_by")}
 
@@ -132,9 +131,7 @@ def test_a_guard_makes_the_install_fail_and_nothing_is_lost(
 
 
 @pytest.mark.parametrize("installer", ["uv", "pip"])
-def test_nothing_is_built_to_find_out_unless_asked_for(
-    world: World, predict: Callable[..., Any], installer: str
-) -> None:
+def test_nothing_is_built_to_find_out_by_default(world: World, predict: Callable[..., Any], installer: str) -> None:
     undecided, report = predict("computing", installer=installer)
     built, allowed = predict("--build", "computing", installer=installer)
 
@@ -209,7 +206,7 @@ def test_a_companion_for_another_torch_than_the_one_that_comes(wheelproof: Wheel
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["vllm", "--installer", "pip", "--offline"], "pip cannot plan an install from its cache"),
         (["vllm", "--platform", "aarch64"], "the installed packages there are unknown"),
@@ -224,11 +221,11 @@ def test_a_companion_for_another_torch_than_the_one_that_comes(wheelproof: Wheel
         (["-r", "gone.txt", "--installed", "2.7.0"], "cannot be read"),
     ],
 )
-def test_what_cannot_be_asked(wheelproof: Wheelproof, arguments: list[str], said: str) -> None:
+def test_what_cannot_be_requested(wheelproof: Wheelproof, arguments: list[str], message: str) -> None:
     run = wheelproof("pins", "predict", *arguments)
 
     assert run.status == 2
-    assert said in run.err
+    assert message in run.err
 
 
 @pytest.mark.online

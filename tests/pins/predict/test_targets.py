@@ -70,12 +70,12 @@ def write(world: World, **files: str) -> None:
 
 
 @pytest.mark.parametrize("installer", ["uv", "pip"])
-@pytest.mark.parametrize("asked", [["."], ["-e", "."], ["./"]])
-def test_a_project(world: World, predict: Predict, asked: list[str], installer: str) -> None:
+@pytest.mark.parametrize("requested", [["."], ["-e", "."], ["./"]])
+def test_a_project(world: World, predict: Predict, requested: list[str], installer: str) -> None:
     write(world, pyproject_toml=PROJECT)
-    kept = predict(*asked, installer=installer)
+    kept = predict(*requested, installer=installer)
     write(world, pyproject_toml=PROJECT.replace("needs-any", "needs-2-8"))
-    lost = predict(*asked, installer=installer)
+    lost = predict(*requested, installer=installer)
 
     assert (kept[0], lost[0]) == (0, 1), (kept, lost)
     assert "required by needs-2-8 1.0 (torch==2.8.0)" in lost[1]
@@ -104,12 +104,12 @@ def test_a_project_that_only_a_build_knows(world: World, predict: Predict) -> No
 
 
 @pytest.mark.parametrize(
-    "asked", [["--group", "new"], ["--group", "pyproject.toml:new"], ["pip", "install", "--group", "new"]]
+    "requested", [["--group", "new"], ["--group", "pyproject.toml:new"], ["pip", "install", "--group", "new"]]
 )
-def test_a_group_is_asked_for_by_itself(world: World, predict: Predict, asked: list[str]) -> None:
+def test_a_group_is_requested_by_itself(world: World, predict: Predict, requested: list[str]) -> None:
     write(world, pyproject_toml=PROJECT.replace("needs-any", "no-such-package"))
 
-    status, words = predict(*asked)
+    status, words = predict(*requested)
 
     assert status == 1, words
     assert "needs-2-8 1.0 (torch==2.8.0)" in words
@@ -124,9 +124,9 @@ def locked(world: World, text: str = PROJECT) -> None:
 def test_uv_sync_takes_the_torch_of_the_lock(world: World, predict: Predict) -> None:
     locked(world)
 
-    for asked in (["uv", "sync"], ["uv", "sync", "--inexact"], ["uv.lock"], ["uv", "run", "pytest", "-q"]):
-        status, words = predict(*asked)
-        assert status == 1, (asked, words)
+    for requested in (["uv", "sync"], ["uv", "sync", "--inexact"], ["uv.lock"], ["uv", "run", "pytest", "-q"]):
+        status, words = predict(*requested)
+        assert status == 1, (requested, words)
         assert f"torch {INSTALLED} would be replaced by 2.8.0" in words
 
 
@@ -177,7 +177,7 @@ def test_what_uv_run_puts_in_front(world: World, predict: Predict) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "status", "said"),
+    ("command", "status", "message"),
     [
         ("pip install -U torch", 1, "--upgrade does"),
         ("pip install needs-any", 0, "stays"),
@@ -194,15 +194,15 @@ def test_what_uv_run_puts_in_front(world: World, predict: Predict) -> None:
         ("pip install $UNKNOWN", 3, "it contains an unknown value"),
     ],
 )
-def test_a_line_of_shell(predict: Predict, command: str, status: int, said: str) -> None:
+def test_a_line_of_shell(predict: Predict, command: str, status: int, message: str) -> None:
     found, words = predict(command)
 
     assert found == status, words
-    assert said in words
+    assert message in words
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "message"),
     [
         ("sudo -H pip install needs-2-8", "sudo looks for the program on its own PATH"),
         ("sudo -u app pip install needs-2-8", "sudo -u runs it as another user"),
@@ -233,15 +233,15 @@ def test_a_line_of_shell(predict: Predict, command: str, status: int, said: str)
         ("cd $HOME && pip install -r core.txt", "in another folder"),
     ],
 )
-def test_what_is_not_followed_is_open(predict: Predict, command: str, said: str) -> None:
+def test_what_is_not_followed_is_open(predict: Predict, command: str, message: str) -> None:
     found, words = predict(command)
 
     assert found == 3, words
-    assert said in words
+    assert message in words
 
 
 @pytest.mark.parametrize(
-    ("command", "status", "said"),
+    ("command", "status", "message"),
     [
         ("nice -n 10 pip install needs-2-8", 1, "torch==2.8.0"),
         ("timeout 600 uv pip install needs-2-8", 1, "torch==2.8.0"),
@@ -259,7 +259,7 @@ def test_what_is_not_followed_is_open(predict: Predict, command: str, said: str)
         ("uv venv other && uv pip list", 0, "stays"),
     ],
 )
-def test_what_is_followed(world: World, predict: Predict, command: str, status: int, said: str) -> None:
+def test_what_is_followed(world: World, predict: Predict, command: str, status: int, message: str) -> None:
     locked(world, PROJECT)
     (world.project / "sub").mkdir()
     (world.project / "sub" / "core.txt").write_text("needs-2-8\n")
@@ -269,7 +269,7 @@ def test_what_is_followed(world: World, predict: Predict, command: str, status: 
     found, words = predict(command)
 
     assert found == status, words
-    assert said in words
+    assert message in words
 
 
 def test_a_script_that_runs_itself_ends(world: World, predict: Predict) -> None:

@@ -1,4 +1,4 @@
-"""The unified diff says exactly what happens: whoever applies it to the original has the result."""
+"""The unified diff is exact: applied to the original it gives the result."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_a_tree(tree: Path) -> None:
     assert found_in(tree) == {**FOUND, "build/keep/requirements.txt": "requirements"}
 
 
-def test_vendored_projects_are_skipped_only_when_told(tree: Path) -> None:
+def test_vendored_projects_are_skipped_only_on_request(tree: Path) -> None:
     (tree / "third_party").mkdir()
     (tree / "third_party/requirements.txt").touch()
 
@@ -108,7 +108,7 @@ def test_nested_gitignores_as_git_reads_them(tmp_path: Path) -> None:
     assert set(found_in(tmp_path)) == {file for file in files if file.endswith((".txt", ".in"))}
 
 
-def test_includes_are_followed_each_once_and_missing_ones_are_told(tmp_path: Path) -> None:
+def test_includes_are_followed_each_once_and_missing_ones_are_reported(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("-r b.txt\n-c c.txt\n--requirement=gone.txt\n-r http://x/y.txt\n")
     (tmp_path / "b.txt").write_text("-r a.txt\n-cc.txt\ntorch\n")
     (tmp_path / "c.txt").write_text("torch==2\n")

@@ -1,4 +1,4 @@
-"""What an install does to the installed torch before and after a rewriting, with stand-in wheels of a local index."""
+"""The effect of an install on torch before and after a rewrite, with stand-in wheels of a local index."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def test_the_pin_that_goes_was_the_danger(rewrite: Callable[..., Any]) -> None:
 
 
 def test_another_package_still_demands_one(rewrite: Callable[..., Any]) -> None:
-    ((before, after, told),) = rewrite("torch>=2\nneeds-2-8\n")
+    ((before, after, shown),) = rewrite("torch>=2\nneeds-2-8\n")
     assert (before, after) == ("replaced", "replaced")
-    assert "needs-2-8" in told
+    assert "needs-2-8" in shown
 
 
 def test_a_constraint_that_goes_kept_torch(rewrite: Callable[..., Any]) -> None:
@@ -82,7 +82,7 @@ def test_the_sentence_says_what_would_help(
     assert "guard it: `torch; sys_platform == 'never'`" in out
 
 
-def test_what_is_not_asked_about_is_not_known(rewrite: Callable[..., Any]) -> None:
+def test_what_is_not_requested_is_not_known(rewrite: Callable[..., Any]) -> None:
     for more in ("needs-2-8 @ https://mirror.example/needs_2_8-1.0-py3-none-any.whl", "-r more.txt"):
         ((_, after, why),) = rewrite(f"torch==2.7.0\nneeds-any\n{more}\n")
         assert (after, "could bring another torch" in why) == ("unknown", True), why

@@ -131,7 +131,7 @@ def test_a_copy_does_not_take_the_journal_of_its_original(project: Path) -> None
     assert not journals()
 
 
-def test_two_copies_of_a_tree_that_is_gone_are_told_apart(project: Path) -> None:
+def test_two_copies_of_a_tree_that_is_gone_are_distinguished(project: Path) -> None:
     """Both trees were rewritten: two journals fit each of them, and the user says which."""
     twin = make(project.parent / "twin")
     rewrite(twin)
@@ -190,7 +190,7 @@ def test_a_named_journal_does_not_choose_its_tree(top: Path, monkeypatch: pytest
 
 
 def a_journal(tree: Path, path: str, original: bytes, present: bytes) -> bytes:
-    """A journal that is right in itself, and of someone who knows what a file holds."""
+    """A consistent journal by someone who knows the content of a file."""
     record = {
         "path": path,
         "original": base64.b64encode(zlib.compress(original)).decode(),

@@ -104,7 +104,7 @@ def test_many_rewritings_and_restorations_at_once_lose_nothing(project: Path) ->
         assert contents(project) == BEFORE
 
 
-# --- what a stranger's process does in the meantime
+# --- interference by another process
 
 
 def then(act: Callable[[], object], method: str, monkeypatch: pytest.MonkeyPatch, of: type = HeldTree) -> None:
@@ -158,7 +158,7 @@ def test_a_folder_that_becomes_a_link_before_it_is_restored(project: Path) -> No
 @pytest.mark.parametrize("moment", ["folder_of", "exchange"])
 def test_a_file_that_becomes_a_link(moment: str, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     victim = project.parent / "victim"
-    victim.write_bytes(BEFORE["requirements.txt"])  # what would pass for the file
+    victim.write_bytes(BEFORE["requirements.txt"])  # would pass for the file
 
     def swap() -> None:
         (project / "requirements.txt").unlink()
@@ -196,7 +196,7 @@ def test_an_edit_between_plan_and_replacing_stops_everything(
 
 
 def test_an_edit_behind_the_replacing_stays_when_the_rest_fails(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file holds neither what was there nor what was written: the journal keeps the former."""
+    """The file has neither its old nor the written content: the journal keeps the former."""
     original = HeldTree.exchange
 
     def exchange(tree: HeldTree, folder: Folder, record: object, expected: str | None) -> None:

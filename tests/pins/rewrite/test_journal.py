@@ -1,4 +1,4 @@
-"""What a journal may say: hostile ones are refused by one sentence, before anything is written."""
+"""Contents of a journal: hostile ones are refused by one sentence, before anything is written."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def test_a_journal_of_another_user(file: JournalFile, monkeypatch: pytest.Monkey
 
     with pytest.raises(SourceError, match=r"journal belongs to .*: it is not trusted"):
         file.read(ROOT)
-    with pytest.raises(SourceError, match=r"journal belongs to .*: it is not trusted"):  # not even one that we made
+    with pytest.raises(SourceError, match=r"journal belongs to .*: it is not trusted"):  # not even our own
         file.write(a_journal(ROOT))
     assert len(list(file.path.parent.iterdir())) == 1
 

@@ -51,7 +51,7 @@ def test_nothing_happens_where_torch_stays(tmp_path: Path) -> None:
     assert rewritten(without, tmp_path)[0] == without
 
 
-def test_a_guard_beside_a_uv_toml_counts_for_nothing(tmp_path: Path) -> None:
+def test_a_guard_next_to_a_uv_toml_counts_for_nothing(tmp_path: Path) -> None:
     text = '[tool.uv]\noverride-dependencies = ["torch==2.8.0"]\n'
     assert rewritten(text, tmp_path) == (text.replace("torch==2.8.0", "torch; sys_platform == 'never'"), [])
     (tmp_path / "uv.toml").write_text('override-dependencies = ["torch==2.8.0"]\n')

@@ -238,7 +238,7 @@ def force_back(project: Path) -> None:
 
 
 def recover(project: Path) -> None:
-    """What a user does after a crash."""
+    """Recover as a user would after a crash."""
     with suppress(NotFoundError):  # it was too early for a journal
         give_back(project)
 

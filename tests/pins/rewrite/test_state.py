@@ -22,7 +22,7 @@ def opened() -> Path:
 
 def test_it_is_made_for_this_user_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "new/state"))
-    os.umask(os.umask(0))  # as it is: whatever it is, the modes are these
+    os.umask(os.umask(0))  # for any umask, the modes are these
     path = opened()
 
     assert path == tmp_path / "new/state/wheelproof/pins"
@@ -53,7 +53,7 @@ def test_without_a_variable_it_is_in_the_home(value: str, tmp_path: Path, monkey
 
 
 def test_the_home_of_another_user_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As under `sudo` and in the containers of CI systems, where HOME is that of the user outside."""
+    """As under `sudo` and in the containers of CI systems, where HOME is another user's."""
     real = Path.stat
     theirs, mine = tmp_path / "theirs", tmp_path / "mine"
     theirs.mkdir()

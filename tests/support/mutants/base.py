@@ -45,7 +45,7 @@ def with_record(files: Mapping[str, bytes], rows: Callable[[list[str]], Iterable
 
 
 def entries(files: Mapping[str, bytes] = FILES, **options: Any) -> list[ZipEntry]:
-    """The members, in order, with RECORD; ``options`` are those of each :class:`ZipEntry`."""
+    """The members, in order, with RECORD; ``options`` are passed to each :class:`ZipEntry`."""
     whole = with_record(files)
     return [
         ZipEntry(name, data, method=STORED if name == STORED_MEMBER else 8, **options) for name, data in whole.items()
@@ -58,7 +58,7 @@ def changed(member: str, **options: Any) -> list[ZipEntry]:
 
 
 def from_a_pipe(**options: Any) -> list[ZipEntry]:
-    """The members with data descriptors; ``options`` are those of :func:`described`."""
+    """The members with data descriptors; ``options`` are passed to :func:`described`."""
     return [described(name, data, **options) for name, data in with_record(FILES).items()]
 
 
@@ -68,5 +68,5 @@ def wheel(kind: str, what: str, files: Mapping[str, bytes], file_name: str = FIL
 
 
 def archive(kind: str, what: str, members: Iterable[ZipEntry], **options: Any) -> Mutant:
-    """A wheel of these members; ``options`` are those of :func:`write_zip`."""
+    """A wheel of these members; ``options`` are passed to :func:`write_zip`."""
     return Mutant(kind, what, write_zip(members, **options))

@@ -57,7 +57,7 @@ class Part:
 
 
 def parts(data: bytes) -> list[Part]:
-    """The headers of a sound archive, found by their signatures, which its data do not hold."""
+    """The headers of a sound archive, found by their signatures, which do not occur in its data."""
     found = []
     position = data.find(b"PK")
     while position >= 0:

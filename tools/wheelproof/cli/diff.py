@@ -1,4 +1,4 @@
-"""``wheelproof diff A [B]``: what differs between two wheels, or two sets of wheels."""
+"""``wheelproof diff A [B]``: differences between two wheels, or two sets of wheels."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _planner(index: SimpleIndex, *, all_files: bool, pre: bool) -> Planner:
-    """What a TARGET means to ``verify``, it means to either side of a comparison."""
+    """The planner of targets, which mean the same as for ``verify``."""
     from wheelproof.wheels.planning import Wanted, plan
 
     def wheels(side: Side) -> Sequence[PlannedWheel]:
-        # What pip and uv would choose is not a variant: among all wheels the side's own is searched for.
+        # Only variants were asked for: search among all wheels, not just the installers' choice.
         wanted = Wanted(side.platforms, side.pythons, all_files or bool(side.variant), pre)
         planned = plan(side.text, wanted, lambda project: index.files(project).files)
         refused = [choice for choice in planned.choices if choice.chosen is None]

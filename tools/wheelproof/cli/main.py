@@ -1,7 +1,6 @@
 """The console command ``wheelproof``: finds the command that was requested, runs it, and turns errors into messages.
 
-``wheelproof --help`` must start fast, so nothing is imported here beyond what every run needs: argparse and the module
-of a command are imported when that command runs.
+``wheelproof --help`` must start fast, so only argparse is imported here; a command's module is imported when it runs.
 
 Exit codes: 0 nothing at or above ``--fail-on``, 1 findings, 2 wrong usage, 3 could not check, 130 interrupted.
 """
@@ -76,7 +75,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    if sys.stdout is None:  # what Python makes of `wheelproof >&-`
+    if sys.stdout is None:  # after `wheelproof >&-`
         raise WheelproofError("standard output is closed", hint="use >/dev/null to drop the report")
     name, *rest = arguments or [""]
     if name in {"-h", "--help"} or (name == "help" and not rest):
@@ -166,7 +165,7 @@ def _print(text: str) -> None:
 
 
 def _drop_what_cannot_be_written() -> None:
-    """Send what is still buffered nowhere when it cannot be written, or the interpreter complains as it shuts down."""
+    """Discard buffered output that cannot be written, or the interpreter complains at exit."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the package and say what to do next. Raises UsageError for a folder that is not empty."""
+    """Write the package and print the next step. Raises UsageError for a folder that is not empty."""
     from wheelproof.new.writing import Package
 
     package = Package(arguments.template, arguments.name, arguments.prefix)

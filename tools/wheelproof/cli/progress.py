@@ -16,14 +16,14 @@ TICK = 1.0  # seconds after which a line with an estimate is drawn again, though
 _FEWEST = 5  # ends, and
 _SHORTEST = 3.0  # seconds, before the time that is left is estimated
 _ALIKE = 1.5  # by how much two estimates may differ
-_STEP = 0.002  # of the whole: what is not noted by itself
+_STEP = 0.002  # fraction of the whole below which progress is not recorded
 
 
 class Progress:
     """A context manager that shows ``reading 30 of 100 wheels, 4.1 MB, about 20 s left``.
 
     ``total`` is how many ``unit`` there are (0: not known yet; ``before`` is shown until it is). ``size`` is how many
-    bytes there are in all, where that is known. The time that is left is estimated from bytes, or from units that are
+    bytes there are in all, if that is known. The time that is left is estimated from bytes, or from units that are
     ``alike``; of others the time that has passed is shown. Nothing is drawn when ``quiet``, or when ``stream`` (by
     default standard error) is not a terminal. Any thread may call :meth:`advance` and :meth:`read`.
     """
@@ -119,10 +119,9 @@ class Progress:
         return f"{self._action} {self._done}{of_total} {self._unit}{self._amount}{estimate}"
 
     def seconds_left(self, now: float) -> float | None:
-        """The time that is left; None where nothing reliable can be said.
+        """The time that is left; None if nothing reliable can be said.
 
-        Two estimates are made: one from the pace since the start, one from the pace of the latest third of what is
-        done, in which a stall counts. Only where they are alike their mean is given.
+        The mean of two estimates, if they are similar: from the pace since the start, and of the latest third.
         """
         if not (self._size or self._alike) or len(self._samples) < _FEWEST or now - self._start < _SHORTEST:
             return None
@@ -137,7 +136,7 @@ class Progress:
 
     @property
     def part(self) -> float:
-        """How much of the whole is done, from 0 to 1; 0 where the whole is not known."""
+        """How much of the whole is done, from 0 to 1; 0 if the whole is not known."""
         if self._size:
             return min(self._bytes / self._size, 1.0)
         return self._done / self.total if self.total else 0.0
@@ -169,7 +168,7 @@ class Progress:
         self._write(f"\r{str(self)[: shutil.get_terminal_size().columns - 1]}\x1b[K")
 
     def _tick(self) -> None:
-        """Draw again what grows old by itself."""
+        """Draw again periodically."""
         while not self._ended.wait(TICK):
             self._update()
 

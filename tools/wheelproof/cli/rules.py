@@ -1,4 +1,4 @@
-"""``wheelproof rules``: the manual of the rules, from what each rule says about itself."""
+"""``wheelproof rules``: the manual of the rules."""
 
 from __future__ import annotations
 
@@ -75,24 +75,24 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def choose(rules: Sequence[Rule], asked: Sequence[str]) -> tuple[list[Rule], bool]:
+def choose(rules: Sequence[Rule], requested: Sequence[str]) -> tuple[list[Rule], bool]:
     """The rules that ids and prefixes ask for, in order of id, and whether every one of them was named by its id.
 
-    All rules when nothing is asked. Raises UsageError, naming the nearest id, for what matches no rule.
+    All rules if ``requested`` is empty. Raises UsageError, with the nearest id, if a prefix matches no rule.
     """
     ids = [rule.id for rule in rules]
-    for text in asked:
+    for text in requested:
         if not text or not any(rule_id.startswith(text.upper()) for rule_id in ids):
             nearest = get_close_matches(text.upper(), ids, n=1)
             hint = f"did you mean {nearest[0]}?" if nearest else "`wheelproof rules` lists them"
             raise UsageError(f"unknown rule id or prefix {text!r}", hint=hint)
-    prefixes = tuple(text.upper() for text in asked) or ("",)
+    prefixes = tuple(text.upper() for text in requested) or ("",)
     wanted = [rule for rule in rules if rule.id.startswith(prefixes)]
-    return wanted, bool(asked) and all(prefix in ids for prefix in prefixes)
+    return wanted, bool(requested) and all(prefix in ids for prefix in prefixes)
 
 
 def as_json(rule: Rule) -> dict[str, Any]:
-    """What a rule says about itself."""
+    """The documentation of a rule."""
     sources = [{"name": source, "url": address_of(source)} for source in rule.sources]
     return {
         "id": rule.id,
@@ -116,7 +116,7 @@ def text_list(rules: Sequence[Rule]) -> str:
 
 
 def groups_list(rules: Sequence[Rule]) -> str:
-    """One line per group of rules, since a screen does not hold them all; then how to see more."""
+    """One line per group of rules, then how to see more."""
     groups = Counter(rule.id.rstrip("0123456789") for rule in rules)
     rows = [f"{name:8}{count:4}  {GROUPS.get(name, 'rules of a plug-in')}\n" for name, count in groups.items()]
     return f"""\
@@ -167,7 +167,7 @@ def _prose(rule: Rule) -> dict[str, str]:
 
 
 def _linked(source: str) -> str:
-    """A source in Markdown, as a link where it has an address."""
+    """A source in Markdown, as a link if it has an address."""
     address = address_of(source)
     return f"[{source}]({address})" if address else source
 

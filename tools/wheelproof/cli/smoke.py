@@ -127,9 +127,9 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _check_kernels(names: Sequence[str], origin: str) -> None:
-    """Raise UsageError for what is not a file and no module, and for a file that a configuration names relatively.
+    """Raise UsageError for neither a file nor a module, and for a relative file in a configuration.
 
-    Such a file would be another one in each folder, and that of a tree would be executed.
+    A relative file depends on the current folder, and one of the tree would be executed.
     """
     for name in names:
         if not _is_file(name) and not all(part.isidentifier() for part in name.replace(":", ".", 1).split(".")):

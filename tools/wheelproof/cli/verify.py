@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
-from wheelproof.cli.options.indexes import add_source_options, attesting_of, open_sources, parse_beside
+from wheelproof.cli.options.indexes import add_source_options, attesting_of, open_sources, parse_companions
 from wheelproof.cli.options.machines import add_machine_options, add_platform_option
 from wheelproof.cli.options.output import (
     OutputOptions,
@@ -143,8 +143,10 @@ def run(arguments: argparse.Namespace) -> int:
         return _run_installed(arguments, judgement, output)
     recording = _recording(arguments)
     links, whole = judgement.depth.includes(Depth.LINKS), judgement.depth is Depth.FULL
-    beside = parse_beside(arguments.beside)
-    with open_sources(arguments, output, assumed=wanted.note, links=links, whole=whole, beside=beside) as opened:
+    companions = parse_companions(arguments.beside)
+    with open_sources(
+        arguments, output, assumed=wanted.note, links=links, whole=whole, companions=companions
+    ) as opened:
         report = verify(
             arguments.targets,
             wanted,
@@ -163,7 +165,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _recording(arguments: argparse.Namespace) -> Recording | None:
-    """What is to be compared and written. Raises UsageError when a record cannot be read, or written to its place."""
+    """The record to compare with and to write. Raises UsageError if one cannot be read or written."""
     if not arguments.record and not arguments.same_as:
         return None
     from wheel_checks.facts.provenance.record import Requested
@@ -181,9 +183,9 @@ def _recording(arguments: argparse.Namespace) -> Recording | None:
             what = "--record would replace the record that --same-as compares with"
             raise UsageError(what, expected="two files", hint="move the new record if its changes are intended")
     targets = tuple(map(redact_text, arguments.targets))
-    asked = Requested(targets, tuple(arguments.platform), tuple(arguments.python), arguments.depth)
+    requested = Requested(targets, tuple(arguments.platform), tuple(arguments.python), arguments.depth)
     before = read_record(Path(arguments.same_as)) if arguments.same_as else None
-    return Recording(asked, before, arguments.same_as or "")
+    return Recording(requested, before, arguments.same_as or "")
 
 
 def _is_same(one: Path, other: Path) -> bool:
@@ -192,7 +194,7 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def _check_mode(arguments: argparse.Namespace) -> None:
-    """Raise UsageError for a mixture of wheels and what is installed."""
+    """Raise UsageError if wheels are combined with ``--installed``."""
     if arguments.installed and (arguments.targets or len(arguments.python) > 1):
         raise UsageError("--installed judges one environment", expected="no TARGET, and at most one --python PATH")
     if arguments.installed and (arguments.record or arguments.same_as):

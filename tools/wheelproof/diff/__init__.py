@@ -1,1 +1,1 @@
-"""The application behind ``wheelproof diff``: what two wheels, or two sets of wheels, have that the other has not."""
+"""The application of ``wheelproof diff``: compare two wheels, or two sets of wheels."""

@@ -20,7 +20,7 @@ _SPECIAL = re.compile(r"([\\`*{}\[\]#|~!@$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|:
 
 
 def render_tables(tables: Iterable[tuple[str, Table]], stream: TextIO) -> None:
-    """Write each table under a heading; what would pass ``LIMIT`` is omitted, and a sentence says so."""
+    """Write each table under a heading; tables beyond ``LIMIT`` are omitted, with a note."""
     left = LIMIT
     for title, table in tables:
         text = f"\n### {_text(title)}\n\n{_body(table)}"

@@ -1,4 +1,4 @@
-"""Reads the two sides, compares them pair by pair, judges what differs, and makes the report."""
+"""Reads the two sides, compares them pair by pair, judges the differences, and makes the report."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from wheelproof.reporting import OpenReport
 from wheelproof.wheels.judging import read_planned, unreadable
 from wheelproof.wheels.model import Judgement, PlannedWheel, Progress, Silent
 
-KINDS = ("pair", "comparison")  # what rules of this command judge
-PAIRS_AT_ONCE = 2  # more take no less time and more memory: heads and tails of the ELF files of both wheels are held
+KINDS = ("pair", "comparison")  # subject kinds of this command's rules
+PAIRS_AT_ONCE = 2  # more take no less time and more memory, for heads and tails of ELF files of both wheels
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ def diff(
 ) -> Comparison:
     """Compare the two sides. A pair of which a wheel cannot be read is a subject with an error; the others continue.
 
-    Raises UsageError for a rule prefix that means nothing, and SourceError when a side has no wheel, or its index or
-    folder cannot be read.
+    Raises UsageError for an unknown rule prefix, and SourceError when a side has no wheel, or its index or folder
+    cannot be read.
     """
     progress = progress or Silent()
     opened = OpenReport("diff")
@@ -86,7 +86,7 @@ def diff(
 
 
 def _pair(a: Sequence[str], b: Sequence[str]) -> Pairing:
-    """Two single wheels are a pair, whatever they are; of sets those that belong together."""
+    """Two single wheels are always a pair; sets are paired by name."""
     return Pairing(((a[0], b[0]),)) if len(a) == len(b) == 1 else pair_files(a, b)
 
 

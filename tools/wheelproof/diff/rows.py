@@ -1,4 +1,4 @@
-"""A difference as rows of a table with two columns, A and B; the same rows whatever the format. Pure."""
+"""A difference as rows of a table with two columns, A and B; the same in every format. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DEPTH = 3  # parts of a path that make a folder there
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One thing that differs, what A has and what B has. ``note`` says why, where that is known."""
+    """A difference: its name, the value of A and the value of B. ``note`` is the reason, if known."""
 
     name: str
     a: str
@@ -49,7 +49,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What differs. ``columns`` name the sides; ``same`` counts what does not; ``not_compared`` are sentences."""
+    """Differences. ``columns`` name the sides; ``same`` counts equal parts; ``not_compared`` are sentences."""
 
     columns: tuple[str, str]
     sections: tuple[Section, ...]
@@ -58,7 +58,7 @@ class Table:
 
 
 def build_table(pair: Difference, *, everything: bool = False) -> Table:
-    """The table of a pair: what matters, or ``everything`` that differs, expected differences as well."""
+    """The table of a pair: relevant differences, or with ``everything`` also expected ones."""
     sections = [
         ("wheel", _of_wheel(pair, everything)),
         ("variant properties", _of_changes(pair.properties)),
@@ -175,8 +175,8 @@ def _folders(names: Sequence[str]) -> str:
     if not names:
         return NONE
     counts = Counter("/".join(name.split("/")[:-1][:_DEPTH]) or name for name in names).most_common()
-    told = [f"{folder} {count:,}" if len(counts) > 1 else folder for folder, count in counts]
-    return f"{len(names):,}: {and_so_on(told, _FOLDERS)}"
+    counted = [f"{folder} {count:,}" if len(counts) > 1 else folder for folder, count in counts]
+    return f"{len(names):,}: {and_so_on(counted, _FOLDERS)}"
 
 
 def _changed(files: MemberDifference) -> Iterator[Row]:
@@ -200,7 +200,7 @@ def _of_needs(pair: Difference, everything: bool) -> Iterator[Row]:
 
 
 def _needed(only: Sequence[str], maybe: Sequence[str], side: Side, other: Side, everything: bool) -> str:
-    """The sonames, those that are only possible with a question mark."""
+    """The sonames, possible ones with a question mark."""
     marked = [(name, name) for name in only] + [(name, name + _PERHAPS) for name in maybe]
     return ", ".join(text for name, text in marked if everything or not expected_need(name, side, other))
 
@@ -234,7 +234,7 @@ def _labels(labels: Sequence[str]) -> str:
 
 
 def _same(pair: Difference) -> str:
-    """What is the same: ``14 requirements, 2,270 Python files, 1 header``."""
+    """The equal parts: ``14 requirements, 2,270 Python files, 1 header``."""
     counts: list[tuple[int, str]] = []
     if not isinstance(pair.requirements, Unavailable):
         counts.append((pair.requirements.same, "requirements"))

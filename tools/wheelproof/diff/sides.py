@@ -1,4 +1,4 @@
-"""From what the user typed to the two sides of a comparison, and to the wheels of each."""
+"""Parse the arguments into the two sides of a comparison, and find their wheels."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Planner = Callable[[Side], Sequence[PlannedWheel]]
 def split_sides(
     texts: Sequence[str], platforms: Sequence[str], pythons: Sequence[str], variants: Sequence[str] = ()
 ) -> tuple[Side, Side]:
-    """The two sides. Of every option one value holds for both sides, and two are one for each, in order.
+    """The two sides. One value of an option applies to both sides; two apply to one side each, in order.
 
     Raises UsageError when there are more than two, when a name is unknown, or when the sides are the same.
     """
@@ -75,14 +75,14 @@ def _two(option: str, values: Sequence[str]) -> tuple[str, str]:
 def wheels_of(side: Side, planner: Planner) -> list[PlannedWheel]:
     """The wheels of a side that are for its platform and Python, and of its variant.
 
-    Raises NotFoundError if none exists, and what the planner raises.
+    Raises NotFoundError if none exists, and the planner's errors.
     """
     labelled = ((wheel, split_label(wheel.file_name.removesuffix(WHEEL_SUFFIX))[1]) for wheel in planner(side))
     planned = [wheel for wheel, label in labelled if side.variant in ("", label)]
     wheels = [_placed(wheel, side) for wheel in planned if wheel.target or _serves(wheel.file_name, side)]
     if not wheels:
-        asked = (side.platform, side.python and f"Python {side.python}", side.variant and f"variant {side.variant}")
-        wanted = " and ".join(filter(None, asked))
+        parts = (side.platform, side.python and f"Python {side.python}", side.variant and f"variant {side.variant}")
+        wanted = " and ".join(filter(None, parts))
         raise NotFoundError(f"{side.text} has no wheel" + (f" for {wanted}" if wanted else ""))
     return wheels
 
@@ -106,7 +106,7 @@ def _serves(file_name: str, side: Side) -> bool:
     """Whether a file is for the platform and Python of a side, as far as these were requested."""
     tags = _tags(file_name)
     if not tags:
-        return True  # what cannot be read from its name is still what was requested
+        return True  # a wheel with an unreadable name was requested, too
     targets = parse_targets(side.platforms, side.pythons)
     if side.python and side.platform:
         return any(not tags.isdisjoint(target.supported_tags()) for target in targets)

@@ -1,4 +1,4 @@
-"""A difference as the report holds it: JSON-ready facts, one sentence for people, and the name of the pair."""
+"""A difference in the report: JSON-ready facts, one sentence for people, and the name of the pair."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from wheel_checks.model import Unavailable
 from wheel_checks.phrases import human_bytes
 
 MOST_NAMES = 1_000
-"""Names that one list of the JSON report holds; ``count`` says how many there are."""
+"""Limit of names in one list of the JSON report; ``count`` is the total."""
 
 
 def pair_id(pair: Difference) -> str:
-    """Such as ``torch 2.11.0 cp312: aarch64 against x86_64``; by their locations where they are alike otherwise."""
+    """Such as ``torch 2.11.0 cp312: aarch64 against x86_64``; by location if the names are equal."""
     a, b = _parts(pair.a), _parts(pair.b)
     common = [one for one, other in zip(a, b, strict=True) if one and one == other]
     own_a, own_b = (
@@ -45,7 +45,7 @@ def _accelerator(side: Side) -> str:
 
 
 def pairing_facts(pairing: Pairing) -> dict[str, Any]:
-    """Facts of two sets: ``pairs``, and what only one of them has."""
+    """Facts of two sets: ``pairs``, and unpaired wheels."""
     return {"pairs": [list(pair) for pair in pairing.pairs], "only_a": pairing.only_a, "only_b": pairing.only_b}
 
 

@@ -19,7 +19,7 @@ _LONGEST = 120  # characters of a cell: in a log lines are not folded, and the j
 def table_lines(
     tables: Iterable[tuple[str, Table]], stream: TextIO, *, color: bool | None = None, width: int | None = None
 ) -> list[str]:
-    """Each table under its title, for ``stream``: the name of what differs, what A has, what B has.
+    """Each table under its title, for ``stream``: name, value of A, value of B.
 
     ``color`` None means: when ``stream`` is a terminal and NO_COLOR is unset; ``width`` None the terminal's own.
     """

@@ -1,4 +1,4 @@
-"""Results without those that say nothing about this host: a fact that is missing passes no rule. Pure."""
+"""Skip results that do not apply to this host: no rule passes for a missing fact. Pure."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ _OF_A_GPU = (
 def skip_inapplicable(
     results: Sequence[CheckResult], facts: HostFacts, expected: HostExpectation | None
 ) -> tuple[CheckResult, ...]:
-    """The results, as skipped where a rule passed because what it judges is not there, or is not expected.
+    """The results, as skipped if the rule passed only because its subject is missing or not expected.
 
-    A rule about torch needs a torch, one about GPUs a GPU. Where a CPU is expected, what keeps torch from a GPU is no
-    fault.
+    A rule about torch needs a torch, one about GPUs a GPU. If a CPU is expected, causes against a GPU are no fault.
     """
     has_gpu = may_have_gpu(facts)
     installed = facts.installed

@@ -1,4 +1,4 @@
-"""What the programs of the folder ``inside`` print, and how they end, as facts."""
+"""Decode the output and exit status of the programs in ``inside`` into facts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MARK = "wheelproof: "
 
 @dataclass(frozen=True)
 class ChildOutput:
-    """How a child ended, and what it printed."""
+    """The exit status and output of a child."""
 
     end: ChildEnd
     output: bytes
@@ -41,16 +41,16 @@ class ChildOutput:
 
     @cached_property
     def values(self) -> dict[str, Any]:
-        """All messages in one: what was said last holds."""
+        """All messages merged; later values win."""
         return {name: value for message in self.messages for name, value in message.items()}
 
     def each(self, name: str) -> Iterator[Any]:
-        """What all messages of this name said."""
+        """The values of all messages with this name."""
         return (message[name] for message in self.messages if name in message)
 
     @property
     def began(self) -> bool:
-        """Whether the program was started at all: a Python without ctypes does not get there."""
+        """Whether the program was started at all: a Python without ctypes fails earlier."""
         return bool(self.messages)
 
     @property
@@ -65,14 +65,14 @@ class ChildOutput:
 
     @property
     def fault(self) -> str:
-        """What the loader said, or how a program ended that gave no code."""
+        """The message of the loader, or the end of a program without a code."""
         if "fault" in self.values or "code" in self.values or self.died:
             return str(self.values.get("fault", ""))
         return f"the program exited with code {self.end.exit_code}: {_last_line(self.end.output)}"
 
     @property
     def failed_at(self) -> str:
-        """The call that failed; the one that it hung or crashed in."""
+        """The call that failed, hung or crashed."""
         return str(self.values.get("at", "start") if self.died else self.values.get("failed_at", ""))
 
     def as_nvml(self) -> NvmlProbe:

@@ -1,4 +1,4 @@
-"""Dangerous steps run in children: whatever a driver or a broken library does to a process, it does it to the child.
+"""Run dangerous steps in children, which a driver or a broken library may crash or hang.
 
 A child that hangs or crashes is an answer, not a failure of the doctor: :class:`ChildEnd` says how it ended.
 """
@@ -22,7 +22,7 @@ from wheel_checks.sources.regular_file import read_start
 TIME_IS_OVER = Unavailable("--timeout expired")
 LARGEST_OUTPUT = 1 << 20  # bytes
 LAST_LINES = 20
-NOT_STARTED = 127  # the exit code that stands for a program that cannot be started, as in a shell
+NOT_STARTED = 127  # the exit code of a program that cannot be started, as in a shell
 _LAST_BYTES = 8 << 10
 _MOST_THREADS = 256  # whose state is inspected
 
@@ -41,11 +41,11 @@ class Budget:
         return 0.0 if self._over.is_set() else max(0.0, self.started + self.seconds - time.monotonic())
 
     def end(self) -> None:
-        """Leave no time, so that whatever is begun from now on is over at once."""
+        """Set the remaining time to zero, so that every later step ends at once."""
         self._over.set()
 
     def step(self, seconds: float) -> float:
-        """What one step may take: ``seconds``, or what is left when that is less."""
+        """The time limit of one step: ``seconds``, or the remaining time if that is less."""
         return min(seconds, self.left)
 
 
@@ -59,8 +59,8 @@ def run_child(
 ) -> tuple[ChildEnd, bytes]:
     """Run ``command`` for at most ``deadline`` seconds: how it ended, and the first ``limit`` bytes of its output.
 
-    It runs in the root folder: in the current one, which may be anybody's, Python and the loader would find what is
-    there. One that cannot be started has exit code 127, and ``output`` says why. Never raises.
+    It runs in the root folder: from the current one, which any user may write to, Python and the loader would load
+    files. A program that cannot be started has exit code 127, and ``output`` says why. Never raises.
     """
     waits: list[str] = []
     try:
@@ -98,9 +98,9 @@ def _signal_name(number: int) -> str:
 
 
 def _waits_in(pid: int) -> str:
-    """The kernel function in which a thread of ``pid``, or of its own child, waits; "" when that is unknown.
+    """The kernel function in which a thread of ``pid``, or of its own child, waits; "" if unknown.
 
-    A thread in an uninterruptible wait is the one that matters; else it is the process itself.
+    A thread in an uninterruptible wait is preferred to the process itself.
     """
     waits = [(_state(task), _wait_channel(task)) for task in _tasks(pid)]
     named = [(state, function) for state, function in waits if function]

@@ -1,4 +1,4 @@
-"""``wheelproof.doctor.diagnose``: what the command finds out, for a program."""
+"""``wheelproof.doctor.diagnose``: the command for programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def diagnose(
 ) -> Diagnosis:
     """Why torch does not see the GPU here, as ``wheelproof doctor`` finds it out; nothing is changed.
 
-    ``python`` is the interpreter or environment that is inspected, ``expect`` what the host should have ("4 x GB200"),
+    ``python`` is the interpreter or environment under diagnosis, ``expect`` the expected hardware ("4 x GB200"),
     ``timeout`` in seconds. ``facts`` is a file of ``wheelproof doctor --save-facts``, which is judged instead.
 
     Raises UsageError for an argument that means nothing, and WheelproofError for a file that cannot be read.
@@ -40,7 +40,7 @@ def examination(
     timeout: float = 60.0,
     facts: str | os.PathLike[str] | None = None,
 ) -> Examination:
-    """:func:`diagnose`, with what the diagnosis follows from."""
+    """:func:`diagnose`, with the facts and results of the diagnosis."""
     expected = parse_host_expectation(expect) if expect else None
     if facts is not None:
         return examine(load_facts(os.fspath(facts)), expected)

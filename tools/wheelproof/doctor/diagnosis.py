@@ -1,11 +1,10 @@
 """From symptoms and findings to one root cause: pure, so that a saved host gives the same diagnosis anywhere.
 
-Symptoms depend on one another: when cuInit fails, torch cannot see a GPU, and no kernel can run. The root is searched
-for where that chain begins. Of the findings that explain its first symptom, the one whose guilt an experiment has
-proven comes first (the CUDA probe again without a variable), then what was observed before what was concluded, then the
-deeper layer. Findings whose symptoms all follow from the root, and which lie less deep or are mere conclusions, are
-explained by it: they are its consequences. Whatever else was found stands for itself. A symptom that nothing explains
-is named, and never guessed at.
+Symptoms depend on one another: when cuInit fails, torch cannot see a GPU, and no kernel can run. The root is the start
+of that chain. Of the findings that explain its first symptom, one proven by an experiment comes first (the CUDA probe
+again without a variable), then observations before conclusions, then the deeper layer. Findings whose symptoms all
+follow from the root, and which are in a higher layer or only concluded, are its consequences. Other findings are
+reported separately. A symptom without explanation is named; its cause is not guessed.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ from wheel_checks.rules.host.cause import CAUSES, Cause
 HARMLESS = "harmless:"
 PROVEN, CERTAIN, LIKELY = "proven", "certain", "likely"
 
-# Where the chain of symptoms begins: torch needs CUDA, a kernel needs torch. NVML needs neither, and neither needs it.
+# The order of the chain of symptoms: torch needs CUDA, a kernel needs torch. NVML is independent.
 _CHAIN = ("cuda:", "torch:", "nvml:", "triton:", "kernel:")
 
-# What follows from a symptom by itself.
+# Symptoms that follow from a symptom.
 _FOLLOWS = {
     "cuda:*": ("torch:unavailable", "torch:init", "torch:compute", "torch:hang", "torch:signal", "kernel:*"),
     "torch:missing": ("triton:*",),
     "torch:*": ("torch:unavailable", "torch:init", "torch:compute", "kernel:*"),
     "triton:*": ("kernel:*",),
 }
-# What is not a fault on a machine without a GPU.
+# Symptoms that are no fault on a machine without a GPU.
 OF_A_GPU = ("cuda:*", "nvml:*", "torch:cpu-build", "torch:unavailable", "torch:init", "triton:*")
 
 KEEPS_FROM_A_GPU = (*OF_A_GPU, "kernel:*")
@@ -44,7 +43,7 @@ KEEPS_FROM_A_GPU = (*OF_A_GPU, "kernel:*")
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """``root`` is None when nothing is wrong, or when what is wrong has no known cause (``unexplained``).
+    """``root`` is None if there is no fault, or a fault without a known cause (``unexplained``).
 
     ``confidence`` is "proven" (by an experiment, or by an error code that has this one meaning), "certain" (everything
     was observed), "likely" (a conclusion), "" without a root. ``consequences`` follow from the root, ``others`` do not.
@@ -80,7 +79,7 @@ def diagnose(
         others = tuple(suspect.result for suspect in suspects)
         return Diagnosis(seen, others=others, unexplained=unexplained, harmless=harmless)
     rest = [suspect for suspect in suspects if suspect is not root]
-    labels = {item.label for item in root.result.evidence}  # what the rule itself shows needs no repetition
+    labels = {item.label for item in root.result.evidence}  # evidence of the rule itself is not repeated
     experiments = (Evidence(one.label, one.summary, one.value) for one in root.proofs if one.label not in labels)
     return Diagnosis(
         seen,
@@ -107,8 +106,8 @@ def observed_symptoms(facts: HostFacts, expected: HostExpectation | None = None)
 
 @dataclass(frozen=True, slots=True)
 class _Suspect:
-    """A finding and its cause. ``explains`` are the observed symptoms that it explains, ``covers`` also what follows
-    from them; ``proofs`` are the experiments that prove its guilt.
+    """A finding and its cause. ``explains`` are the observed symptoms that it explains, ``covers`` adds their
+    consequences; ``proofs`` are the experiments that prove it.
     """
 
     result: CheckResult
@@ -127,7 +126,7 @@ class _Suspect:
     @property
     def confidence(self) -> str:
         if self.cause is None or not self.cause.certain or self.result.severity is Severity.NOTE:
-            return LIKELY  # a note is what its rule merely suspects
+            return LIKELY  # a note is only a suspicion
         codes = (name.rpartition(":")[2].lstrip("-") for name in self.explains if name in self.cause.explains)
         return PROVEN if self.proofs or any(map(str.isdecimal, codes)) else CERTAIN
 
@@ -145,13 +144,13 @@ class _Suspect:
 def _rank(suspect: _Suspect) -> tuple[bool, bool, bool, int, int, str]:
     """Small is guilty. A note is not a root while there is anything worse."""
     cause = suspect.cause
-    assert cause is not None  # noqa: S101  # what explains a symptom has a cause
+    assert cause is not None  # noqa: S101  # a finding that explains a symptom has a cause
     remark = suspect.result.severity is Severity.NOTE
     return not suspect.proofs, remark, not cause.certain, cause.layer, -len(suspect.explains), suspect.result.rule
 
 
 def _unexplained(seen: tuple[str, ...], covered: frozenset[str]) -> tuple[str, ...]:
-    """The symptoms that no finding covers, without those that follow from another one of them."""
+    """The symptoms that no finding covers, except those that follow from another one."""
     left = sorted((name for name in seen if name not in covered), key=_place_in_chain)
     kept: list[str] = []
     for name in left:
@@ -165,7 +164,7 @@ def _place_in_chain(symptom: str) -> int:
 
 
 def _closure(explained: tuple[str, ...], seen: tuple[str, ...]) -> frozenset[str]:
-    """The explained symptoms, and those of the observed ones that follow from them."""
+    """The explained symptoms, and the observed ones that follow from them."""
     covered = set(explained)
     while True:
         patterns = [
@@ -184,5 +183,5 @@ def matches(symptom: str, patterns: Sequence[str]) -> bool:
 
 def _names(result: CheckResult, variable: str) -> bool:
     """Whether the finding is about this variable: its message or its evidence name it."""
-    told = (result.message, *(text for item in result.evidence for text in (item.label, item.value, item.source)))
-    return any(variable in text for text in told)
+    texts = (result.message, *(text for item in result.evidence for text in (item.label, item.value, item.source)))
+    return any(variable in text for text in texts)

@@ -1,4 +1,4 @@
-"""``wheelproof explain``: what a log says, judged anywhere: nothing of the machine that wrote it is inspected."""
+"""``wheelproof explain``: the cause in a log, on any machine; the machine that wrote it is not inspected."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _catalogue(log: Log, found: Sequence[LogCause]) -> list[str]:
 
 
 def _results(log: Log, found: Sequence[LogCause], selection: Selection) -> Iterator[CheckResult]:
-    """Those of the causes, each under its id; one that is undecided where no cause is known, or none is requested."""
+    """A result for each cause, under its id; an undecided one if no cause is known, or none is requested."""
     rules = {rule.id: rule for kind in ("host", "log") for rule in select_rules(kind)}
     results = [_result(rules[identity], finding) for identity, finding in in_order(found)]
     kept = list(selection.kept(results))

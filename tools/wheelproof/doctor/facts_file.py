@@ -1,4 +1,4 @@
-"""The file of ``--save-facts`` and ``--facts``: a host without what is no one's business, to be diagnosed elsewhere."""
+"""The file of ``--save-facts`` and ``--facts``: a host without private data, for a diagnosis elsewhere."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def smoke_command(python: str, deadline: float) -> list[str]:
 
 
 def run_smoke(python: str, deadline: float) -> Subject:
-    """Run the kernels under ``python`` for at most ``deadline`` seconds; what goes wrong with that is a result, too."""
+    """Run the kernels under ``python`` for at most ``deadline`` seconds; errors become results, too."""
     ended = run(smoke_command(python, deadline), deadline=deadline + _GRACE, first=signal.SIGTERM, grace=_GRACE)
     if ended.timed_out:
         return _undecided(f"it did not finish within {deadline:g} s")
@@ -38,7 +38,7 @@ def run_smoke(python: str, deadline: float) -> Subject:
 
 
 def smoke_subject(report: Mapping[str, Any]) -> Subject:
-    """What matters of its report: the counts, and everything that did not pass."""
+    """The counts of its report, and everything that did not pass."""
     summary = report["summary"]
     results = []
     for subject in report["subjects"]:
@@ -58,8 +58,8 @@ def smoke_subject(report: Mapping[str, Any]) -> Subject:
 def _reason(report: Mapping[str, Any]) -> str:
     """The answers of the report that are no pass, with their reasons."""
     answers = [answer for answer in report["summary"].get("answers", ()) if answer.get("verdict") != Verdict.PASS]
-    said = [": ".join(filter(None, (a.get("sentence", ""), "; ".join(a.get("reasons", ()))))) for a in answers]
-    return "; ".join(said) or "its report has no details"
+    sentences = [": ".join(filter(None, (a.get("sentence", ""), "; ".join(a.get("reasons", ()))))) for a in answers]
+    return "; ".join(sentences) or "its report has no details"
 
 
 def _undecided(what: str) -> Subject:

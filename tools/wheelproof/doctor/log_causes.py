@@ -1,7 +1,7 @@
-"""The causes of a log: those of its texts, and those that the doctor's rules find in the facts that it quotes.
+"""The causes of a log: by its texts, and by the doctor's rules from the facts that it quotes.
 
-A rule of the doctor judges facts; of a log only some facts are there, and nothing was tried. So only rules run whose
-facts a log can hold whole, and what they found counts only where nothing in the log speaks against it.
+A log has only some of the facts that the doctor's rules judge. So only rules run whose facts a log can have in full,
+and their findings count only if nothing in the log contradicts them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SHOW_DRIVER = Command(("nvidia-smi",), "its first line shows the CUDA version of
 COMPATIBILITY = "NVIDIA, CUDA Compatibility"
 _GET_VERSION = re.compile(r"cuDriverGetVersion \d{4,6}")
 
-# The lines of the log that show what an evidence of a rule is about.
+# The lines of the log with the evidence of a rule.
 _LINES: Mapping[str, tuple[str, ...]] = {
     "torch": ("torch", "build", "available"),
     "METADATA": ("torch", "machine"),
@@ -59,8 +59,7 @@ _LINES: Mapping[str, tuple[str, ...]] = {
 class LogCause:
     """A cause: the ``rule`` and the ``finding`` of it, ``says`` in a sentence, and the ``line`` that shows it first.
 
-    ``layer`` is how deep it is; ``texts`` is True where a text of the log names it. ``names`` are the rules that it
-    may stand for.
+    ``layer`` is its depth; ``texts`` is True if a text of the log names it. ``names`` are the rules that it may match.
     """
 
     rule: str
@@ -74,7 +73,7 @@ class LogCause:
 
     @property
     def rank(self) -> tuple[bool, int, bool, int]:
-        """Small is the root: the deepest layer, then what a text names, then the first line."""
+        """The sort key, the root first: the deepest layer, then causes named by a text, then the first line."""
         return self.harmless, self.layer, not self.texts, self.line
 
 
@@ -96,7 +95,7 @@ def _of_text(one: Recognition) -> LogCause:
 
 
 def _is_same(named: LogCause, found: LogCause) -> bool:
-    """Whether a text has named the cause already, or one that cannot be distinguished from it."""
+    """Whether a text has named the cause already, or an indistinguishable one."""
     return found.rule in named.names or any(named.rule in group and found.rule in group for group in _SAME)
 
 
@@ -123,7 +122,7 @@ def _of_facts(log: Log) -> Iterator[LogCause]:
 
 
 def _judged(host: LogHost) -> tuple[str, ...]:
-    """The entries of the catalogue for which the log holds the facts, and nothing that speaks against them."""
+    """The entries of the catalogue whose facts are in the log without a contradiction."""
     judged: tuple[str, ...] = OF_COMPANIONS if host.knows_build else OF_COMPANIONS[:1]
     if host.knows_build and host.lists_gpu and host.sees_gpu is not True:
         judged += OF_BUILD
@@ -157,7 +156,7 @@ def _of_result(host: LogHost, result: CheckResult) -> LogCause:
 
 
 def _fix(host: LogHost, result: CheckResult) -> Fix | None:
-    """The fix of the rule; where the log lacks what it depends on, the command that finds it out comes first."""
+    """The fix of the rule; if the log lacks a fact that it needs, a command that shows the fact comes first."""
     if is_of_conda(host.facts):
         return _by_conda(host)
     if result.fix is None or not isinstance(host.facts.system, System):
@@ -189,7 +188,7 @@ def _by_conda(host: LogHost) -> Fix:
 
 
 def _known_release(host: LogHost) -> str:
-    """The release of the installed torch, as the table writes it; "" for one that it does not have."""
+    """The release of the installed torch, in the spelling of the table; "" if it is not there."""
     version = public(host.torch.version) if host.torch else ""
     return next((str(row["version"]) for row in load("torch_releases")["release"] if row["version"] == version), "")
 
@@ -210,7 +209,7 @@ def _of_numpy(host: LogHost) -> Iterator[LogCause]:
 
 
 def in_order(found: Sequence[LogCause]) -> Iterator[tuple[str, Finding]]:
-    """The id and the finding of each cause: the first is the root, the others are what else the log shows."""
+    """The id and the finding of each cause: the root first."""
     for number, one in enumerate(found):
         if not number or one.harmless:
             yield one.rule, one.finding

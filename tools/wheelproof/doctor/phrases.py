@@ -1,4 +1,4 @@
-"""Symptoms in words, and the raw observations behind them."""
+"""Symptoms and their raw observations in words."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PHRASES = {
     "kernel:failed": "a Triton kernel fails",
 }
 _TRACE_LINES = 4  # of a traceback that are shown
-# What a user complains of, the most fundamental first.
+# Symptoms that a user notices, the most fundamental first.
 _COMPLAINTS = ("torch:missing", "torch:import", "torch:hang", "torch:signal", "torch:", "cuda:", "nvml:", "kernel:", "")
 
 
@@ -49,7 +49,7 @@ def symptom_phrase(symptom: str, facts: HostFacts) -> str:
 
 
 def state_phrase(symptoms: Sequence[str], facts: HostFacts) -> str:
-    """What is wrong as the user sees it, and where that begins: ``torch does not see the GPU (cuInit gives 802)``."""
+    """The fault as the user sees it, and its first symptom: ``torch does not see the GPU (cuInit gives 802)``."""
     complaint = next(name for start in _COMPLAINTS for name in symptoms if name.startswith(start))
     phrase = symptom_phrase(complaint, facts)
     below = [name for name in symptoms if name.startswith("cuda:")] if complaint.startswith("torch:") else []
@@ -57,7 +57,7 @@ def state_phrase(symptoms: Sequence[str], facts: HostFacts) -> str:
 
 
 def observed(symptom: str, facts: HostFacts) -> tuple[tuple[str, str], ...]:
-    """What the step after a symptom said, as labels and values."""
+    """The output of the step with a symptom, as labels and values."""
     step = symptom.partition(":")[0]
     probe = facts.torch if step == "triton" else getattr(facts, step)
     if isinstance(probe, Unavailable):
@@ -76,7 +76,7 @@ def observed(symptom: str, facts: HostFacts) -> tuple[tuple[str, str], ...]:
 
 
 def _trace(text: str) -> list[tuple[str, str]]:
-    """The last lines of a traceback, without those that only underline."""
+    """The last lines of a traceback, without underlines."""
     lines = [line.strip() for line in text.splitlines() if line.strip(" ^~\t")]
     return [("trace", line) for line in lines[-_TRACE_LINES:]]
 

@@ -21,8 +21,8 @@ from wheelproof.doctor.children import Budget
 from wheelproof.doctor.probes.variables import read_variables
 from wheelproof.doctor.sections import Sections, Several
 
-_SIGNS = ("system", "pci", "driver", "nodes", "interpreter")  # what the dangerous steps go by
-_ANSWERS = ("nvml", "cuda", "torch", "kernel")  # what they give, besides the experiments
+_SIGNS = ("system", "pci", "driver", "nodes", "interpreter")  # facts that the dangerous steps need
+_ANSWERS = ("nvml", "cuda", "torch", "kernel")  # facts that they return, apart from the experiments
 
 # A child that is ended at the last moment still has something to show: readers get less time than there is.
 _RESERVE, _LEAST = 2.0, 0.7  # seconds; and this part of the time in any case
@@ -30,9 +30,9 @@ _RESERVE, _LEAST = 2.0, 0.7  # seconds; and this part of the time in any case
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be inspected, and for how long, in seconds.
+    """The subject of a diagnosis, and the time limit in seconds.
 
-    ``probes`` asks those of plug-ins, which look only at this host, and not below another root.
+    ``probes`` runs those of plug-ins, which inspect only this host.
     """
 
     python: str = ""
@@ -97,7 +97,7 @@ def _start(sections: Sections, request: Request, environ: Mapping[str, str], bud
         return Several(variables_origin=read(names, environ, root=root, prefix=prefix, folder=str(Path.cwd())))
 
     def indexes() -> Any:
-        """What is configured for the environment that is inspected, be it another than the active one."""
+        """The indexes configured for the environment under diagnosis, active or not."""
         python = interpreter()
         active = {} if isinstance(python, Unavailable) else {"VIRTUAL_ENV": python.prefix}
         return _probe("indexes").read_indexes({**environ, **active}, Path.cwd())

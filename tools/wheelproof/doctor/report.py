@@ -23,7 +23,7 @@ from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """A host, what every rule says of it, the diagnosis, and what the host was expected to have."""
+    """A host, the results of every rule, the diagnosis, and the expected hardware."""
 
     facts: HostFacts
     results: tuple[CheckResult, ...]
@@ -40,9 +40,9 @@ def examine(facts: HostFacts, expected: HostExpectation | None = None, plugins: 
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """What of an examination is shown: as whose, by which rules, and whether with all facts.
+    """How an examination is shown: the name of its subject, the rules, and whether with all facts.
 
-    ``host`` is the machine's name where the user gave one; a fleet goes by it.
+    ``host`` is the machine's name if the user gave one; a fleet goes by it.
     """
 
     name: str = "this machine"
@@ -73,5 +73,5 @@ def make_report(
     answer = answer_host(known, diagnosis, examination.results, examination.expected)
     errors = [r for r in host.results if r.outcome is Outcome.FAIL and r.severity is Severity.ERROR]
     if answer.verdict is Verdict.FAIL and not errors:
-        answer = replace(answer, verdict=Verdict.UNDECIDED)  # what decides was not selected, or was ignored
+        answer = replace(answer, verdict=Verdict.UNDECIDED)  # the deciding rule was not selected, or was ignored
     return opened.close((host, *more), showing.selection, overview=overview, answers=(answer,))

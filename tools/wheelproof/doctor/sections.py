@@ -1,6 +1,4 @@
-"""Reads the sections of the facts side by side, within one overall time: a reader that hangs or crashes costs only its
-own section.
-"""
+"""Reads the sections in parallel, within one time limit: a reader that hangs or crashes loses only its own."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from wheelproof.doctor.children import TIME_IS_OVER, Budget
 
 
 class Several(dict[str, Any]):
-    """What a reader gives that reads several sections: each by its name."""
+    """The result of a reader of several sections, by name."""
 
 
 class Sections:
@@ -41,19 +39,19 @@ class Sections:
         return reading.value if reading.done.wait(self._budget.left) else TIME_IS_OVER
 
     def all(self) -> tuple[dict[str, Any], dict[str, float], dict[str, str]]:
-        """The sections, the seconds that each took, and what happened to those that were not read."""
+        """The sections, the seconds that each took, and the reasons of unread ones."""
         values: dict[str, Any] = {}
         unread: dict[str, str] = {}
         for name, reading in self._readings.items():
             value = self.get(name)
-            told = value if isinstance(value, Several) else dict.fromkeys(reading.fields, value)
-            values |= told
-            unread |= {n: v.reason for n, v in told.items() if v == TIME_IS_OVER or reading.crashed}
+            section = value if isinstance(value, Several) else dict.fromkeys(reading.fields, value)
+            values |= section
+            unread |= {n: v.reason for n, v in section.items() if v == TIME_IS_OVER or reading.crashed}
         return values, {name: round(reading.seconds, 3) for name, reading in self._readings.items()}, unread
 
 
 class _Reading:
-    """One section. Its thread is a daemon: one that waits inside the kernel must not keep the doctor from ending."""
+    """One section. Its thread is a daemon, since a thread waiting in the kernel must not block the exit."""
 
     def __init__(
         self, name: str, read: Callable[[], Any], fields: tuple[str, ...], on_read: Callable[[], object]
@@ -70,7 +68,7 @@ class _Reading:
         started = time.monotonic()
         try:
             self.value = read()
-        except Exception as error:  # noqa: BLE001  # a defect in one reader must not hide what the others know
+        except Exception as error:  # noqa: BLE001  # a defect in one reader must not hide other facts
             self.crashed = True
             self.value = Unavailable(f"its reader crashed: {type(error).__name__}: {error}")
         self.seconds = time.monotonic() - started

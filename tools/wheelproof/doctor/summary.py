@@ -1,4 +1,4 @@
-"""The diagnosis as a report: the verdict first, then the cause with its proof and fix, then what else was found."""
+"""The diagnosis as a report: the verdict first, then the cause with its proof and fix, then other findings."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _LIBRARIES = ("nvidia-cudnn-", "nvidia-nccl-")
 def subject(name: str, facts: HostFacts, diagnosis: Diagnosis, results: Sequence[CheckResult]) -> Subject:
     """The host as a subject: its results with the root first, and consequences reduced to one line each."""
     ordered = [*_ordered(diagnosis), *(result for result in results if result.outcome is not Outcome.FAIL)]
-    told = {**diagnosis_facts(diagnosis), "versions": dict(versions(facts)), "machine": comparable(facts)}
+    details = {**diagnosis_facts(diagnosis), "versions": dict(versions(facts)), "machine": comparable(facts)}
     if facts.probes:
-        told["probes"] = to_json(facts)["probes"]
-    return Subject(name, "host", identity_phrase(facts), told, (*ordered, *_unexplained(facts, diagnosis)))
+        details["probes"] = to_json(facts)["probes"]
+    return Subject(name, "host", identity_phrase(facts), details, (*ordered, *_unexplained(facts, diagnosis)))
 
 
 def diagnosis_facts(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def diagnosis_facts(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def overview(facts: HostFacts, diagnosis: Diagnosis, *, detail: bool = False, more: Sequence[str] = ()) -> Overview:
-    """Headline, the versions that matter, what to do next; with ``detail`` every fact; ``more`` are further notes."""
+    """Headline, main versions, next step; with ``detail`` every fact; ``more`` are further notes."""
     tables = [Table("What matters here", ("what", "value"), tuple(versions(facts)))] if detail else []
     if detail:
         tables.append(Table("All facts", ("fact", "value"), tuple(flat_facts(to_json(facts)))))
@@ -71,7 +71,7 @@ def identity_phrase(facts: HostFacts) -> str:
 
 
 def versions(facts: HostFacts) -> Iterator[tuple[str, str]]:
-    """What one looks at first, as rows of name and value; what was not read is omitted."""
+    """The main versions as rows of name and value, without unread ones."""
     if gpus := _gpus(facts):
         yield "GPU", gpus
     if driver := _driver(facts):
@@ -98,14 +98,14 @@ def _ordered(diagnosis: Diagnosis) -> Iterator[CheckResult]:
     for result in diagnosis.others:
         yield result
     for result in diagnosis.consequences:
-        assert diagnosis.root is not None  # noqa: S101  # consequences are those of a root
+        assert diagnosis.root is not None  # noqa: S101  # only a root has consequences
         message = f"explained by {diagnosis.root.rule}: {result.message}"
         yield replace(result, severity=Severity.NOTE, message=message, evidence=(), fix=None)
     yield from diagnosis.harmless
 
 
 def _unexplained(facts: HostFacts, diagnosis: Diagnosis) -> Iterator[CheckResult]:
-    """Nothing when a root was found: what it does not explain is reported as a note of the report."""
+    """Empty if a root was found: other symptoms become a note of the report."""
     if diagnosis.root:
         return
     for name in diagnosis.unexplained:
@@ -129,7 +129,7 @@ def _notes(facts: HostFacts, diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _gpus(facts: HostFacts) -> str:
-    """Such as ``8 x NVIDIA H200 (9.0)``; where torch could use none, those of other makers on the bus."""
+    """Such as ``8 x NVIDIA H200 (9.0)``; if torch can use none, GPUs of other vendors on the bus."""
     gpus = gpus_of(facts)
     names = [] if isinstance(gpus, Unavailable) else list(map(str, gpus))
     names = names or [f"{one.maker} GPU {one.vendor}:{one.device}" for one in other_gpus(facts)]

@@ -1,6 +1,6 @@
-"""The answer to the doctor's question: does torch compute on the GPU here, or on what --expect names? Pure.
+"""The answer to the doctor's question: does torch compute on the GPU here, or as expected? Pure.
 
-A PASS is what was tried: torch was imported in the interpreter in question, and its product was right.
+A PASS means: torch was imported in the interpreter in question, and its product was right.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ON_A_CPU = "wheelproof doctor --expect cpu"
 def answer_host(
     facts: HostFacts, diagnosis: Diagnosis, results: tuple[CheckResult, ...], expected: HostExpectation | None
 ) -> Answer:
-    """No where a symptom has a cause, or an error was found; yes where torch computed; else what would decide it."""
+    """FAIL if a symptom has a cause, or an error was found; PASS if torch computed; else the way to decide it."""
     errors = [r for r in (diagnosis.root, *diagnosis.others) if r is not None and r.severity is Severity.ERROR]
     open_ = [r for r in results if r.outcome is Outcome.ERROR]
     if diagnosis.symptoms:

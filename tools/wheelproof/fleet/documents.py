@@ -22,8 +22,7 @@ _DECODER = json.JSONDecoder()
 def read_documents(stream: BinaryIO, *, chunk: int = CHUNK) -> Iterator[Any]:
     """Every document of ``stream``, and in place of anything else a FormatError that says why.
 
-    Behind a fault reading continues where the next report begins. Of the stream no more is held than the document that
-    is being read, and at most as much again.
+    After a fault reading continues at the next report. Memory is bounded by twice the current document.
     """
     decode = codecs.getincrementaldecoder("utf-8-sig")(errors="replace").decode
     text, position, ended = "", 0, False

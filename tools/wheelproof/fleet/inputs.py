@@ -1,4 +1,4 @@
-"""Where the reports are: files, folders of them, standard input."""
+"""Find and read the reports: files, folders, standard input."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ STANDARD_INPUT = "standard input"
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A JSON document, or why there isn't one. ``source`` is its file, and which of several there; ``label`` what its
-    name says of the host ("" when it says nothing).
-    """
+    """A JSON document, or why there isn't one. ``source`` is its file, and number; ``label`` its host or ""."""
 
     source: str
     label: str
@@ -29,7 +27,7 @@ class Document:
 
 
 def find_inputs(paths: Sequence[str], *, may_be_empty: bool = False) -> list[str]:
-    """The files that ``paths`` name, those in folders and below in order of their names; "-" stays what it is.
+    """The files that ``paths`` name, with all files below folders, in order of names; "-" is kept.
 
     Raises NotFoundError for a path that does not exist and (unless it ``may_be_empty``) for a folder without a report,
     UsageError for "-" twice.
@@ -55,16 +53,16 @@ def find_inputs(paths: Sequence[str], *, may_be_empty: bool = False) -> list[str
 
 
 def size_of(inputs: Sequence[str]) -> int:
-    """The bytes of all inputs; 0 where standard input is one of them, or anything that is no regular file."""
+    """The bytes of all inputs; 0 if standard input is one of them, or anything that is no regular file."""
     sizes = [Path(name).stat().st_size if name != "-" and Path(name).is_file() else 0 for name in inputs]
     return sum(sizes) if all(sizes) else 0
 
 
 def read_inputs(inputs: Sequence[str], count: Callable[[int], None]) -> Iterator[Document]:
-    """Every document of every input. ``count`` is told the number of bytes of each file when it has been read."""
+    """Every document of every input. ``count`` is called with the size of each file after reading."""
     for name in inputs:
         if name == "-":
-            if sys.stdin is None:  # what Python makes of `<&-`
+            if sys.stdin is None:  # after `<&-`
                 yield Document(STANDARD_INPUT, "", FormatError("it is closed"))
             else:
                 yield from _documents(_Counted(sys.stdin.buffer, count), STANDARD_INPUT, "")

@@ -25,9 +25,9 @@ _IN_A_ROW = 40  # hosts whose place is unknown
 
 
 def place_map(fleet: FleetFacts, verdicts: Mapping[str, Verdict]) -> Iterator[HeatMap]:
-    """The hosts by place, where two dimensions of the topology give each host a cell: racks as rows, trays as columns.
+    """The hosts by place, if two dimensions of the topology give each host a cell: racks as rows, trays as columns.
 
-    So what is wrong at one place shows as a line or a block.
+    Faults of one place then form a line or a block.
     """
     found = grid(fleet.named_places, list(verdicts), str)
     if not found or len(found[2]) > _MOST_COLUMNS:
@@ -48,7 +48,7 @@ def name_map(fleet: FleetFacts, verdicts: Mapping[str, Verdict]) -> Iterator[Hea
 
 
 def rate_table(fleet: FleetFacts) -> Iterator[Table]:
-    """The hosts that are slow by what was measured: the lowest rate of each kind, in percent of what is usual."""
+    """The slow hosts: the lowest measured rate of each kind, in percent of the usual one."""
     slow = {(host, group.usual.kind) for group in fleet.rates.groups for host in group.hosts}
     usual = {(one.kind, one.product): one for one in fleet.rates.compared}
     names = {one.host for one in fleet.rates.slow} | {host for host, _ in slow}
@@ -82,7 +82,7 @@ def _percent(share: float | None, is_slow: bool) -> str:
 
 
 def _sign_of(fleet: FleetFacts, verdicts: Mapping[str, Verdict]) -> Callable[[str], str]:
-    """The sign of a host. Only what is wrong has one that catches the eye."""
+    """The sign of a host. Only faults have a conspicuous one."""
     deviating = frozenset[str]().union(*(difference.deviating for difference in fleet.differences))
     slow = {one.host for one in fleet.rates.slow}.union(*(one.hosts for one in fleet.rates.groups))
 
@@ -97,7 +97,7 @@ def _sign_of(fleet: FleetFacts, verdicts: Mapping[str, Verdict]) -> Callable[[st
 def _map(
     heading: str, columns: tuple[str, ...], lines: Mapping[str, Sequence[str]], sign: Callable[[str], str]
 ) -> HeatMap:
-    """The map of ``lines``: the hosts of each row by its name, "" where there is none."""
+    """The map of ``lines``: the hosts of each row by its name, "" if unknown."""
     shown = dict(islice(lines.items(), _MOST_ROWS))
     hosts = {
         (row, column): host for row, names in enumerate(shown.values()) for column, host in enumerate(names, 1) if host

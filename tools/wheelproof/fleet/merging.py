@@ -24,7 +24,7 @@ from wheelproof.fleet.places import place_reader
 from wheelproof.fleet.reading import MERGE, ReportReader
 from wheelproof.reporting import OpenReport, Selection
 
-# These hold whatever rules were selected: what no one looked at must not look like a pass
+# Applied with any selection of rules, since a host without a report must not pass
 ALWAYS = ("MTX203", "MTX204", "MTX206", "MTX209")
 
 
@@ -35,11 +35,10 @@ def merge(
     topology: str = "",
     tables: Sequence[Nodes] = (),
 ) -> Report:
-    """One subject for the fleet, with what differs, and one for each host, with its findings.
+    """One subject for the fleet, with the differences, and one for each host, with its findings.
 
-    ``expected`` are the hosts that should be there (none: no one knows), ``topology`` says where hosts are, and
-    ``tables`` what they must be. Documents are read one after another, and only what is compared is kept of each.
-    Raises UsageError for a rule that does not exist.
+    ``expected`` are the expected hosts (none: unknown), ``topology`` gives their places, and ``tables`` their
+    requirements. Only compared facts of documents are kept. Raises UsageError for an unknown rule.
     """
     opened, places = OpenReport(MERGE), place_reader(topology)
     rules = [*(rule for rule in selection.rules(KIND) if rule.id not in ALWAYS), *map(get_rule, ALWAYS)]
@@ -47,44 +46,44 @@ def merge(
     fleet = gather(documents, [*expected, *sorted(named, key=natural)])
     fleet = replace(fleet, named_places=places([host.name for host in fleet.hosts]), tables=tuple(tables))
     hosts = _host_subjects(fleet, selection)
-    told = Subject(
+    merged = Subject(
         "fleet", KIND, plural(len(hosts), "host"), _fleet_facts(fleet), run_rules(rules, fleet, Expectations())
     )
-    return opened.close((told, *hosts), selection, overview=overview(fleet, hosts, selection.fail_on))
+    return opened.close((merged, *hosts), selection, overview=overview(fleet, hosts, selection.fail_on))
 
 
 def gather(documents: Iterable[Document], expected: Sequence[str] = ()) -> FleetFacts:
     """The hosts of all documents. Of several reports of one command about one host the latest counts.
 
-    What an earlier merge missed is missed still, unless it is there now.
+    Hosts that an earlier merge missed are still missing, unless they are here.
     """
     reader = ReportReader()
-    asked, strange = dict.fromkeys(expected), set[str]()
+    requested, strange = dict.fromkeys(expected), set[str]()
     newest: dict[str, dict[str, HostReport]] = defaultdict(dict)
     unreadable: list[Unreadable] = []
     repeated: list[tuple[str, ReportSource]] = []
     for document in documents:
         try:
-            told = reader.read(document)
+            merged = reader.read(document)
         except FormatError as error:
             unreadable.append(Unreadable(document.source, str(error)))
             continue
-        asked |= dict.fromkeys(told.expected)
-        strange.update(told.unexpected)
-        unreadable += told.unreadable
-        repeated += told.repeated
-        for host in told.hosts:
+        requested |= dict.fromkeys(merged.expected)
+        strange.update(merged.unexpected)
+        unreadable += merged.unreadable
+        repeated += merged.repeated
+        for host in merged.hosts:
             for report in host.reports:
                 command = report.source.command
                 known = newest[host.name].setdefault(command, report)
                 if known is not report:
-                    # sorted() is stable: of two that started at once the one that was read first counts
+                    # sorted() is stable: of two with the same start the first one read counts
                     older, newest[host.name][command] = sorted((report, known), key=lambda r: r.source.started)
                     repeated.append((host.name, older.source))
     names = sorted(newest, key=natural)
     hosts = tuple(Host(n, tuple(newest[n][c] for c in sorted(newest[n], key=doctor_first))) for n in names)
-    unexpected = (host.name for host in hosts if (expected or host.name in strange) and host.name not in asked)
-    return FleetFacts(hosts, tuple(asked), tuple(unexpected), tuple(unreadable), tuple(repeated))
+    unexpected = (host.name for host in hosts if (expected or host.name in strange) and host.name not in requested)
+    return FleetFacts(hosts, tuple(requested), tuple(unexpected), tuple(unreadable), tuple(repeated))
 
 
 def _host_subjects(fleet: FleetFacts, selection: Selection) -> list[Subject]:
@@ -112,9 +111,9 @@ def _host_subject(host: Host, deviates: Mapping[str, str], places: Mapping[str, 
 
 
 def _report_facts(report: HostReport) -> dict[str, Any]:
-    """Where a report was, and what a merge of this merge needs to distinguish its results from those of the others."""
-    told = {"headline": report.headline, "root": report.root, "findings": len(report.results)}
-    return asdict(report.source) | told | {"left_out": [asdict(left_out) for left_out in report.left_out]}
+    """The source of a report, and the data by which a later merge separates its results from others."""
+    merged = {"headline": report.headline, "root": report.root, "findings": len(report.results)}
+    return asdict(report.source) | merged | {"left_out": [asdict(left_out) for left_out in report.left_out]}
 
 
 def _selected(host: Host, selection: Selection) -> Host:

@@ -1,4 +1,4 @@
-"""The fleet for people: what differs in the first line, the hosts by facts, the causes by rule, what all share."""
+"""The fleet for people: differences in the first line, the hosts by facts, the causes by rule, shared facts."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _facts_phrase(differences: Sequence[Difference]) -> str:
 
 
 def _causes(fleet: FleetFacts, hosts: Sequence[Subject]) -> list[tuple[str, bool, list[tuple[str, CheckResult]]]]:
-    """The rules that hosts break, but for notes: whether it is a root cause somewhere, and where. Roots come first."""
+    """The failed rules, except notes: whether it is a root cause on any host, and the hosts. Roots come first."""
     roots = {host.root for host in fleet.hosts}
     found: dict[str, dict[str, CheckResult]] = defaultdict(dict)
     for host in hosts:
@@ -110,14 +110,14 @@ def _cause_table(causes: Sequence[tuple[str, bool, list[tuple[str, CheckResult]]
 
 
 def _host_table(fleet: FleetFacts, hosts: Sequence[Subject], verdicts: Mapping[str, Verdict]) -> Iterator[Table]:
-    """The heat map: hosts by what differs. Equal hosts share a row, and who deviates most comes first."""
+    """The heat map: hosts by differing facts. Equal hosts share a row, the most deviant first."""
     differences = fleet.differences[:_MOST_COLUMNS]
-    told = [_values(difference) for difference in differences]
+    by_difference = [_values(difference) for difference in differences]
     roots = {host.name: host.root for host in fleet.hosts}
     profiles: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for host in hosts:
         cause = roots[host.id] or _worst(host)
-        values = (by_host.get(host.id, "") for by_host in told)  # "" without a report of this command
+        values = (by_host.get(host.id, "") for by_host in by_difference)  # "" without a report of this command
         profiles[(verdicts[host.id].value, cause, *values)].append(host.id)
     if not profiles:
         return
@@ -140,7 +140,7 @@ def _host_table(fleet: FleetFacts, hosts: Sequence[Subject], verdicts: Mapping[s
 
 
 def _values(difference: Difference) -> dict[str, str]:
-    """What each host has, marked when few have it."""
+    """The value of each host, marked if it is rare."""
     common = {name: value for value, names in difference.common.items() for name in names}
     return common | {name: f"{MARK}{value}" for value, names in difference.rare.items() for name in names}
 

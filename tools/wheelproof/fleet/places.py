@@ -1,4 +1,4 @@
-"""Where the hosts are, as ``--topology`` says it: a pattern for their names, or a file; else what the names say."""
+"""Places of hosts by ``--topology``: a pattern for their names, or a file; else by their names alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LARGEST = 4 << 20  # bytes: of a topology.conf of 100,000 nodes one by one
 
 
 def place_reader(option: str) -> Callable[[Sequence[str]], Topology]:
-    """A function that gives the places of hosts; without an ``option`` ("") by what their names say.
+    """A function that gives the places of hosts; without an ``option`` ("") by their names.
 
     Raises UsageError and FormatError.
     """

@@ -1,4 +1,4 @@
-"""One report becomes what is known of a host. Reports come from other machines: every value is checked, and bounded."""
+"""Read the facts of a host from a report. Reports come from other machines: every value is checked, and bounded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Tool:
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """Its facts and results are decoded where they are needed: of a hundred results most have passed."""
+    """Its facts and results are decoded when needed: of a hundred results most have passed."""
 
     id: str = ""
     kind: str = ""
@@ -85,7 +85,7 @@ class _Gpu:
 
 @dataclass(frozen=True, slots=True)
 class _Installation:
-    """Of `wheelproof smoke`: what it ran on. Rates of the node's GPUs together; times of kernels are not compared."""
+    """The installation in a `smoke` report, with rates of all GPUs of the node; times of kernels are not compared."""
 
     python: str = ""
     machine: str = ""
@@ -175,7 +175,7 @@ class ReportReader:
         return Host(first.host or label or source.source, (report,))
 
     def _merged(self, subjects: Sequence[_Subject]) -> FleetFacts:
-        """What a merge before this one knew; what it compared is compared again, with all other hosts."""
+        """The facts of an earlier merge, which are compared again with all other hosts."""
         number = next((number for number, subject in enumerate(subjects) if subject.kind == FLEET), None)
         if number is None:
             raise FormatError("the merged report has no fleet")
@@ -189,7 +189,7 @@ class ReportReader:
         )
 
     def _merged_host(self, subjects: Sequence[_Subject], number: int) -> Host:
-        """A host as a merge before this one described it: its results are those of its reports, in their order."""
+        """A host from an earlier merge, with the results of its reports in order."""
         facts, results = _facts_of(subjects, number, _MergedHost), subjects[number].results
         name = facts.host or subjects[number].id
         if not facts.reports or sum(report.findings for report in facts.reports) != len(results):
@@ -214,7 +214,7 @@ class ReportReader:
         found: Iterable[CheckResult],
         left_out: Iterable[LeftOut] = (),
     ) -> HostReport:
-        """What is kept of a report in which these findings are."""
+        """The kept facts of a report with these findings."""
         left_out = [*left_out]
         if facts is not None and len(facts) > MOST_FACTS:
             left_out.append(LeftOut(f"{len(facts):,} facts, and is not compared: {MOST_FACTS:,} are the most"))
@@ -253,7 +253,7 @@ def _facts_of(subjects: Sequence[_Subject], number: int, kind: Callable[..., T])
 
 
 def _compared(command: str, subjects: Sequence[_Subject]) -> Iterator[tuple[str, str | None]]:
-    """What of a report can be compared with the same command's on another host."""
+    """The facts of a report that can be compared with the same command on another host."""
     for number, subject in enumerate(subjects):
         if subject.kind == "host" and command == DOCTOR:
             yield from _facts_of(subjects, number, _Doctor).machine.items()
@@ -290,7 +290,7 @@ def _of_gpu(measured: _MeasuredGpu, verdict: str) -> Iterator[tuple[str, str | N
 def _found(results: Sequence[Any], subject: int, whose: str, start: int = 0) -> Iterator[CheckResult]:
     """The findings, and the checks that could not be made; each message starts with the words ``whose``.
 
-    ``results`` are those of the subject with this number from ``start`` on.
+    ``results`` belong to the subject with this number, from ``start`` on.
     """
     for number, result in enumerate(results, start):
         # Of a hundred results most have passed: these are only counted out, which halves the time of a merge
@@ -299,12 +299,12 @@ def _found(results: Sequence[Any], subject: int, whose: str, start: int = 0) -> 
 
 
 def _gravity(result: CheckResult) -> float:
-    """What could not be checked is less grave than an error, and graver than a warning."""
+    """The rank of a result; an unfinished check is between an error and a warning."""
     return Severity.ERROR.rank - 0.5 if result.outcome is Outcome.ERROR else result.severity.rank
 
 
 def _kept(result: CheckResult, whose: str) -> CheckResult:
-    """What is kept of a result. Times differ everywhere: without them equal findings of many hosts are equal."""
+    """A result without its times, so that equal findings of many hosts are equal."""
     return replace(
         result,
         message=f"{whose}{result.message}",

@@ -1,9 +1,8 @@
-"""Where a run keeps things: the work folder with the steps of each cell, and the cache of installed trees.
+"""The folders of a run: the work folder with the steps of each cell, and the cache of installed trees.
 
-<cache>/matrix/trees/<lock>/             what a lock installs, shared by all runs and never changed
-<cache>/matrix/trees/<lock>.pycache/     the byte code of its modules
-<cache>/matrix/work/<matrix>/            the default work folder of a matrix file
-<work>/<cell>/<step>.json, <step>.log    the result and the log of a step
+<cache>/matrix/trees/<lock>/ the packages of a lock, shared by all runs and never changed
+<cache>/matrix/trees/<lock>.pycache/ the byte code of its modules <cache>/matrix/work/<matrix>/ the default work folder
+of a matrix file <work>/<cell>/<step>.json, <step>.log the result and the log of a step
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from pathlib import Path
 from wheel_checks.errors import DeadlineError, SourceError, WheelproofError
 from wheel_checks.sources.http.cache import default_cache_path
 
-_TIMEOUT = 90.0  # seconds that what is left of a run that was killed has to end
-_TICK = 0.2  # seconds between two looks at a lock that someone else holds
+_TIMEOUT = 90.0  # seconds for leftovers of a killed run to end
+_TICK = 0.2  # seconds between two attempts to get a lock
 
 
 def default_cache() -> Path:
@@ -46,7 +45,7 @@ def make_folder(path: Path) -> Path:
 
 @contextlib.contextmanager
 def only_run(work: Path) -> Iterator[int]:
-    """Hold ``work``; the descriptor that holds it is for the processes of this run, so that the last one gives it free.
+    """Lock ``work``; the processes of this run inherit the descriptor of the lock, so that the last one releases it.
 
     Those of a run that was killed get the time to end. Raises WheelproofError when another run has it.
     """

@@ -1,4 +1,4 @@
-"""A matrix and its cells: which torch on which platform, what it must be, and how far it is tried there."""
+"""A matrix and its cells: which torch on which platform, the expected build, and the tests there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GPU_RUNNER = "gpu"  # the key of [runners] for cells that need a GPU; the others
 
 
 class Smoke(StrEnum):
-    """What the smoke test of a cell does: run kernels in Triton's interpreter, compile them, run them on a GPU."""
+    """The smoke test of a cell: run kernels in Triton's interpreter, compile them, run them on a GPU."""
 
     INTERPRET = "interpret"
     COMPILE = "compile"
@@ -32,7 +32,7 @@ class Smoke(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Where the world is known to differ from what a cell wants: what torch is present, and why that is so."""
+    """A known difference from a cell's expectation: the available torch, and the reason."""
 
     accelerator: Accelerator
     reason: str
@@ -88,21 +88,21 @@ class Cell:
 
     @property
     def target(self) -> Target:
-        """What the cell's requirements are resolved for."""
+        """The target of the cell's resolution."""
         ((machine, glibc),) = parse_platform(f"manylinux_{self.glibc.replace('.', '_')}_{self.platform}")
         python, patch, free_threaded = parse_python(self.python)
         return Target(python, machine, glibc, free_threaded, patch)
 
     @property
     def torch_requirement(self) -> str:
-        """What is asked of torch."""
+        """The requirement of torch."""
         if self.torch in (LATEST, NIGHTLY):
             return "torch"
         return f"torch{'' if self.torch[0] in '<>=!~' else '=='}{self.torch}"
 
     @property
     def requirements(self) -> tuple[str, ...]:
-        """What is installed: torch, the wheel under test, and the further packages."""
+        """The requirements: torch, the wheel under test, and the further packages."""
         return (self.torch_requirement, *([self.wheel] if self.wheel else []), *self.packages)
 
     @property
@@ -113,7 +113,7 @@ class Cell:
 
     @property
     def executes(self) -> tuple[str, ...]:
-        """The keys that run something of the matrix's own, or say where what is installed is from."""
+        """The keys that run the matrix's own commands, or name sources of packages."""
         given = {
             "wheel": self.wheel,
             "import": self.imports,
@@ -134,7 +134,7 @@ class Cell:
 
     @property
     def expected(self) -> AcceleratorExpectation:
-        """What torch is expected to be: what is known, else what is wanted."""
+        """The expected accelerator of torch: a known difference, else the wanted one."""
         return self.expect.accelerator if self.expect else self.accelerator
 
 

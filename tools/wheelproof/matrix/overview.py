@@ -1,4 +1,4 @@
-"""What people read of a run: the cells in a table, their steps in another."""
+"""The report of a run for people: a table of cells, and one of their steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def headline(cell: CellFacts) -> str:
 
 
 def overview(report: Report, cells: Sequence[CellFacts]) -> Overview:
-    """The table of cells, the table of steps, and what is known or kept."""
+    """The table of cells, the table of steps, and known or kept results."""
     verdicts = {subject.id: report.verdict_of(subject) for subject in report.subjects}
     passed = sum(verdict == "pass" for verdict in verdicts.values())
     told = f"{passed} of {len(cells)} cells pass" if passed < len(cells) else f"all {len(cells)} cells pass"

@@ -1,4 +1,4 @@
-"""One report of all cells: what each is, what the rules say of it, and what ``verify`` had found on the way."""
+"""One report of all cells: their facts, results of rules, and results of ``verify``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from wheelproof.reporting import EVERY_RULE, NO_COST, OpenReport, Selection
 KIND = "cell"
 WRONG_BUILD = "MTX101"
 GPU_CODE = "WHL6"  # the rules on code for GPUs, of which a CPU build has none
-EVERY_STEP = "MTX001"  # holds whatever rules were selected: a cell that was not tried must not look like a pass
+EVERY_STEP = "MTX001"  # applied with any selection of rules: a cell that was not tested must not pass
 
 
 def make_report(
@@ -39,7 +39,7 @@ def make_report(
     more: Sequence[Subject] = (),
     notes: Sequence[str] = (),
 ) -> Report:
-    """Judge every cell. ``records`` are those of its steps, by cell and step; ``portable`` what a merge needs, by cell.
+    """Judge every cell. ``records`` are those of its steps, by cell and step; ``portable`` those for a merge.
 
     ``more`` are subjects that are no cells, ``notes`` sentences for people. Raises UsageError for a rule prefix.
     """
@@ -105,7 +105,7 @@ def _step_json(step: Step) -> dict[str, Any]:
 
 
 def _library_json(cell: CellFacts) -> dict[str, Any]:
-    """What was tried of the library under test."""
+    """The tests of the library under test."""
     tried = {"modules": cell.modules, "command": cell.command}
     facts: dict[str, Any] = {
         name: {"what": found.what, "error": found.error}

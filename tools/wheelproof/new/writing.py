@@ -20,7 +20,7 @@ _PREFIX = re.compile(r"[A-Z][A-Z0-9]{1,9}")
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """What is written: the ``template``, the ``name`` of the distribution, the ``prefix`` of the ids of its rules."""
+    """A package to write: the ``template``, the ``name`` of the distribution, the ``prefix`` of its rule ids."""
 
     template: str
     name: str
@@ -41,7 +41,7 @@ class Package:
 
     @property
     def ids(self) -> str:
-        """The prefix of its rules: the one that was requested, else the first word of the name."""
+        """The prefix of its rules: requested, else the first word of the name."""
         return self.prefix or self.name.partition("-")[0].upper()[:10]
 
     def files(self) -> dict[str, str]:
@@ -50,12 +50,12 @@ class Package:
         found = {}
         for path, text in _texts(files("wheelproof.new").joinpath(self.template)):
             for key, value in values.items():
-                text = text.replace(key, value)  # noqa: PLW2901  # each replaces in what the one before made
+                text = text.replace(key, value)  # noqa: PLW2901  # replacements build on each other
             found[path.replace("src/", f"src/{self.module}/")] = text
         return found
 
     def write(self, folder: Path) -> list[Path]:
-        """Write the files. Raises UsageError where something is there already, and WheelproofError."""
+        """Write the files. Raises UsageError if something is there already, and WheelproofError."""
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             what = f"{folder} already exists, and is not an empty folder"
             raise UsageError(what, expected="another NAME or --folder")

@@ -1,4 +1,4 @@
-"""Does a requirement apply on any of the targets? By its marker, and by what poetry and pixi have in place of one."""
+"""Does a requirement apply on any of the targets? By its marker, and by the equivalents of poetry and pixi."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wheelproof.pins.model import Form, FoundRequirement
 
 _PYTHONS = tuple((3, minor) for minor in range(8, 16))
 EVERY_LINUX = tuple(Target(python, machine, DEFAULT_GLIBC) for machine in OLDEST_GLIBC for python in _PYTHONS)
-"""What is judged where no target is named: Linux on both machines, with every Python."""
+"""The targets if none is named: Linux on both machines, with every Python."""
 
 _EXTRA = re.compile(r"""extra\s*==\s*["']([^"']+)["']|["']([^"']+)["']\s*(?:==|in)\s*extras?\b""")
 _IN_TABLE = re.compile(r"""\b(markers|platform|python)\s*=\s*("(?:[^"\\]|\\.)*"|'[^']*')""")
@@ -29,12 +29,12 @@ def with_every_python(targets: Sequence[Target]) -> tuple[Target, ...]:
 
 
 def applies(found: FoundRequirement, targets: Sequence[Target]) -> bool:
-    """Whether an install on one of the targets heeds the requirement; one that cannot be read is heeded."""
+    """Whether an install on one of the targets uses the requirement; an unreadable requirement counts as used."""
     return bool(applying(found, targets))
 
 
 def applying(found: FoundRequirement, targets: Sequence[Target]) -> list[FoundRequirement]:
-    """What an install on one of the targets heeds of a requirement: poetry takes a list of tables, each for its own."""
+    """The parts of a requirement that an install on one of the targets uses: poetry allows several tables."""
     if not any(_by_keys(found, target) for target in targets):
         return []
     return [one for one in _alternatives(found) if all(_holds(text, targets) for text in _markers(one))]

@@ -46,10 +46,10 @@ def check_files(
     skip_vendored: bool = False,
     targets: Sequence[Target] = EVERY_LINUX,
 ) -> Checked:
-    """Judge every file that holds requirements; one that cannot be read is undecided, and the others continue.
+    """Judge every file with requirements; an unreadable one is undecided, and the others continue.
 
-    ``installed`` are versions by normalised name; what applies on none of the ``targets`` does not count. Raises
-    WheelproofError for a path that is not present.
+    ``installed`` are versions by normalised name; requirements that apply on none of the ``targets`` do not count.
+    Raises WheelproofError for a missing path.
     """
     subjects: list[Subject] = []
     loose: list[Notice] = []
@@ -67,7 +67,7 @@ def check_files(
         names |= names_in(document)
         facts = facts_of(path, document, policy, installed, targets)
         results = run_rules(rules, facts, Expectations())
-        told = {
+        details = {
             "path": facts.path,
             "format": document.kind,
             "requirements": len(document.requirements),
@@ -77,17 +77,17 @@ def check_files(
         commands = f" of {plural(len(document.commands), 'install command')}" if document.commands else ""
         meant = "on torch or its companions" if policy.is_torch else "that are requested"
         headline = f"{plural(len(document.requirements), 'requirement')}{commands}, {count or 'none'} {meant}"
-        subjects.append(Subject(str(path), KIND, headline, told, results))
-    asked_in_vain = list(unmatched(policy, names))
-    if asked_in_vain:
-        subjects.append(_loose("--package", asked_in_vain, rules))
+        subjects.append(Subject(str(path), KIND, headline, details, results))
+    without_match = list(unmatched(policy, names))
+    if without_match:
+        subjects.append(_loose("--package", without_match, rules))
     if loose:
         subjects.append(_loose("included files", loose, rules))
     return Checked(tuple(subjects), size)
 
 
 def headline(subjects: Sequence[Subject], policy: Policy) -> str:
-    """Whether what was read could replace what is installed: ``2 requirements in 1 of 3 files could replace ...``."""
+    """Whether requirements could replace installed packages: ``2 requirements in 1 of 3 files could replace ...``."""
     held = "the installed torch" if policy.is_torch else "the installed packages"
     judged = subjects[0].id if len(subjects) == 1 else plural(len(subjects), "file")
     errors = [[r for r in s.results if r.outcome is Outcome.FAIL and r.severity is Severity.ERROR] for s in subjects]
@@ -101,7 +101,7 @@ def headline(subjects: Sequence[Subject], policy: Policy) -> str:
 
 
 def _loose(label: str, notices: Sequence[Notice], rules: Sequence[Rule]) -> Subject:
-    """What is to be said of no single file."""
+    """The subject for notices that belong to no single file."""
     places = tuple(PinNotice(notice.code, notice.message, Location()) for notice in notices)
     return Subject(label, KIND, results=run_rules(rules, RequirementFile(label, (), places), Expectations()))
 
@@ -113,7 +113,7 @@ def facts_of(
     installed: Mapping[str, str],
     targets: Sequence[Target] = EVERY_LINUX,
 ) -> RequirementFile:
-    """The facts of one document, with every wanted requirement held against what is installed."""
+    """The facts of one document, with every matching requirement compared with the installed version."""
     meant = [one for found in document.requirements if policy.wants(found) for one in applying(found, targets)]
     wanted = tuple(_judged(found, installed) for found in meant if found.role is not Role.LOCK)
     wanted += tuple(_locked([found for found in meant if found.role is Role.LOCK], installed))
@@ -154,7 +154,7 @@ def _other_anchor(name: str, installed: Mapping[str, str]) -> str:
 
 
 def _locked(meant: Sequence[FoundRequirement], installed: Mapping[str, str]) -> Iterator[PinnedRequirement]:
-    """What a lock file holds of each name: it is kept when one of its forks holds exactly what is installed."""
+    """The versions of each name in a lock file: it is kept if one fork has exactly the installed version."""
     for name in dict.fromkeys(found.name for found in meant):
         forks = [found for found in meant if found.name == name]
         versions = [found.text.partition("==")[2] for found in forks]
@@ -165,7 +165,7 @@ def _locked(meant: Sequence[FoundRequirement], installed: Mapping[str, str]) -> 
 
 
 def _survival(found: FoundRequirement, version: str) -> tuple[bool, str]:
-    """Whether an install keeps what is there, and why."""
+    """Whether an install keeps the installed version, and why."""
     if found.reinstall:
         return False, "the command reinstalls it from the index"
     if not found.certain:

@@ -31,7 +31,7 @@ def explain_requirement(
     verb = "keep" if survival.kept else "do not keep"
     headline = f"pip and uv {verb} {name} {installed}: {'; '.join(survival.reasons)}"
     if survival.kept:
-        headline += "".join(f"; {installer} --upgrade {told}" for installer, told in survival.upgrade)
+        headline += "".join(f"; {installer} --upgrade {version}" for installer, version in survival.upgrade)
     facts = {
         "requirement": str(requirement),
         "installed": f"{name}=={installed}",

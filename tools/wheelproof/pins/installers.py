@@ -1,4 +1,4 @@
-"""Runs pip and uv as a user would, in the user's own configuration, and reads what their dry runs say.
+"""Runs pip and uv as a user would, in the user's own configuration, and read their dry runs.
 
 Neither reads a file of the current folder: uv gets the settings that are given, and pip is not taken from there.
 Nothing is built unless that is requested, so no code of a package runs: they see wheels alone, and the source archives
@@ -44,10 +44,10 @@ _PIP_CONFLICT, _PIP_NOTHING = "ResolutionImpossible", re.compile(r"No matching d
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What an install would change: versions by normalised name. ``urls`` says where pip would take a file from.
+    """The changes of an install: versions by normalised name. ``urls`` are the sources of pip's files.
 
     A package in both ``removed`` and ``installed`` is replaced. ``conflict`` says why nothing at all would be done.
-    ``requirements`` are those of what is installed, where the installer says them.
+    ``requirements`` are those of the installed packages, if the installer reports them.
     """
 
     installed: Mapping[str, str]
@@ -78,11 +78,11 @@ def run_pip(command: Sequence[str], variables: Mapping[str, str], timeout: float
 def uv_dry_run(
     arguments: Sequence[str], variables: Mapping[str, str], timeout: float = DEFAULT_TIMEOUT, *, build: bool = False
 ) -> DryRun:
-    """What ``uv pip install ARGUMENTS`` would change, ``--config-file`` among them.
+    """The changes of ``uv pip install ARGUMENTS``, which may include ``--config-file``.
 
     Its text is read: the JSON is a preview, and younger.
 
-    ``build`` lets uv build source archives, which runs their code; without it uv passes over what has no wheel. Raises
+    ``build`` lets uv build source archives, which runs their code; without it uv skips files without a wheel. Raises
     NoSolutionError for requirements that cannot be met, SourceError when uv gives no answer.
     """
     options = ["--dry-run", *([] if build else ["--no-build"])]
@@ -90,7 +90,7 @@ def uv_dry_run(
 
 
 def read_uv(done: Answer) -> DryRun:
-    """What a dry run of uv says. Raises NoSolutionError, OfflineError, SourceError when it is not an answer."""
+    """Parse a dry run of uv. Raises NoSolutionError, OfflineError, SourceError without a result."""
     if done.status:
         explanation = explain(done.words)
         if explanation is None:
@@ -102,7 +102,7 @@ def read_uv(done: Answer) -> DryRun:
 
 
 def parse_uv_changes(words: str) -> DryRun:
-    """Read the list of changes that uv prints. Raises FormatError when the words hold no such list."""
+    """Read the list of changes that uv prints. Raises FormatError without such a list."""
     changes = parse_changes(words)
     return DryRun(changes.installed, changes.removed, changes.urls)
 
@@ -116,18 +116,18 @@ def pip_dry_run(
     *,
     build: bool = False,
 ) -> DryRun:
-    """What ``pip install ARGUMENTS`` would change in the environment of ``python``, which has ``packages``.
+    """The changes of ``pip install ARGUMENTS`` in the environment of ``python``, which has ``packages``.
 
-    The environment's own pip is queried when it has one, else that of this Python. ``build`` lets it build source
-    archives, which runs their code; without it pip passes over what has no wheel. Raises NoSolutionError for
-    requirements that cannot be met, SourceError when pip gives no answer, FormatError for a report that cannot be read.
+    The environment's own pip is queried if it has one, else the pip of this Python. ``build`` lets it build source
+    archives, which runs their code; without it pip skips files without a wheel. Raises NoSolutionError for requirements
+    that cannot be met, SourceError when pip gives no answer, FormatError for a report that cannot be read.
     """
     has_pip = "pip" in packages
     command = [python, "-c", PIP_ALONE] if has_pip else [sys.executable, "-c", PIP_ALONE, "--python", python]
     with _temporary_file() as report:
         options = ["--quiet", "--dry-run", "--report", str(report)]
         options += [] if build else ["--only-binary", ":all:"]
-        # Without it pip downloads every wheel whole, 4 GB for torch, to read its METADATA where the index has no other.
+        # Without it pip downloads every wheel whole, 4 GB for torch, to read its METADATA if the index has no other.
         lazily = [*command, "install", "--use-feature=fast-deps", *options, *arguments]
         done = run_pip(lazily, variables, timeout)
         if "invalid choice: 'fast-deps'" in done.words:  # a later pip may have no such feature, or need none
@@ -143,7 +143,7 @@ def pip_dry_run(
 def parse_pip_report(data: bytes, packages: Mapping[str, str]) -> DryRun:
     """Read pip's installation report (version 1), for an environment with ``packages`` (name to version).
 
-    Raises FormatError naming the field that is not what pip documents.
+    Raises FormatError naming the field that differs from pip's documentation.
     """
     try:
         report: Any = json.loads(data)
@@ -177,7 +177,7 @@ def _is_text(value: object) -> bool:
 
 
 def _pip_explanation(words: str, nothing: str) -> Explanation:
-    """What pip says, as uv explains it. ``nothing`` is the requirement for which it finds no file."""
+    """The explanation of pip in the form of uv's. ``nothing`` is the requirement for which it finds no file."""
     lines = [line.removeprefix("ERROR: ").strip() for line in words.splitlines()]
     sentences = [line for line in lines if line and not line.startswith(("WARNING", "To fix this", "[notice"))]
     demands = [
@@ -191,8 +191,8 @@ def _pip_explanation(words: str, nothing: str) -> Explanation:
 
 
 def _silent(installer: str, done: Answer) -> SourceError:
-    told = " ".join((done.words or done.output).split())[-600:]
-    return SourceError(f"{installer} could not plan the install: {told or f'status {done.status}'}")
+    message = " ".join((done.words or done.output).split())[-600:]
+    return SourceError(f"{installer} could not plan the install: {message or f'status {done.status}'}")
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""What documents, policies and plans say to one another.
+"""The types shared by documents, policies and plans.
 
 Offsets are characters of the decoded text, from 0; :class:`Edit` alone counts bytes of the file.
 """
@@ -22,16 +22,16 @@ KeyPath = tuple[str | int, ...]  # how to reach a value in a document of tables 
 
 
 class Role(StrEnum):
-    """What a requirement is for; it decides what may be done with it."""
+    """The purpose of a requirement, which decides its handling."""
 
-    RUNTIME = "runtime"  # what an install of the project or file brings
-    BUILD = "build"  # what is installed into its build environment
+    RUNTIME = "runtime"  # installed with the project or file
+    BUILD = "build"  # installed into its build environment
     CONSTRAINT = "constraint"  # limits or overrides others, brings nothing itself
     GROUP = "group"  # a development or dependency group
     CONDA = "conda"  # conda's own packages
-    MATCHED = "match-runtime"  # what uv puts into a build environment in the version of the resolution
-    LOCK = "lock"  # the version that a lock file holds; another fork of it may hold another
-    COMMAND = "command"  # what an install command names: it is read, and never rewritten
+    MATCHED = "match-runtime"  # installed by uv into a build environment in the resolved version
+    LOCK = "lock"  # the version in a lock file; another fork may have another
+    COMMAND = "command"  # named by an install command: read, and never rewritten
 
 
 class Form(StrEnum):
@@ -46,7 +46,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something is: the file, line and column (from 1), and the key or section for people."""
+    """A place: the file, line and column (from 1), and the key or section for people."""
 
     path: Path
     line: int
@@ -56,11 +56,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemList:
-    """A list with separators (a TOML array, a Python list): spans of its items, and the offset of the separator after
-    each, None where none exists.
+    """A list with separators (TOML array, Python list): spans of items, and the separator's offset after each.
 
-    ``opening`` and ``closing`` bound what is between the brackets. ``trailing`` says whether the format allows a
-    separator after the last item, ``comma_alone`` that a single item needs one (a tuple of Python).
+    ``opening`` and ``closing`` are the brackets' offsets. ``trailing`` says whether the format allows a separator after
+    the last item, ``comma_alone`` that a single item needs one (a tuple of Python).
     """
 
     opening: int
@@ -93,11 +92,11 @@ class FoundRequirement:
     certain: bool = True  # False: only its name is known before it runs
     upgrade: bool = False  # the command takes the latest version that is allowed
     single_quoted: bool = False  # the text is between single quotes
-    reinstall: bool = False  # the command installs it again, whatever is there
+    reinstall: bool = False  # the command reinstalls it, present or not
 
     @property
     def requirement(self) -> Requirement | None:
-        """The requirement as PEP 508 has it; None where the form is another one, such as a path or poetry's."""
+        """The requirement as PEP 508 has it; None if the form is another one, such as a path or poetry's."""
         from packaging.requirements import InvalidRequirement, Requirement  # 30 ms; names need none
 
         if self.form is not Form.PEP508:
@@ -109,7 +108,7 @@ class FoundRequirement:
 
     @property
     def is_guard(self) -> bool:
-        """Whether its marker can never hold (``sys_platform == 'never'``): it keeps torch away, and must stay."""
+        """Whether its marker is never true (``sys_platform == 'never'``): it keeps torch away, and must stay."""
         return "never" in self.text and bool(_NEVER.search(self.text))
 
 
@@ -120,8 +119,8 @@ _NEVER = re.compile(r""";\s*(?:\(\s*)?sys_platform\s*==\s*(['"])never\1\s*(?:\)\
 class Notice:
     """A warning about a document: ``code`` is stable ("index-kept", "hash-mode", "dynamic", "lock-file", ...).
 
-    It holds when one of the names ``about`` is requested (always if none exists), and, with ``on_change``, when the
-    document is changed.
+    It applies if a name in ``about`` is requested (or it has none), and, with ``on_change``, if the document is
+    changed.
     """
 
     code: str
@@ -141,12 +140,12 @@ class IndexOption:
 
     @property
     def only_torch(self) -> bool:
-        """Whether it is PyTorch's own index, which has torch and what torch needs."""
+        """Whether it is PyTorch's own index, with torch and its requirements."""
         return "pytorch" in self.url.lower()
 
     @property
     def for_torch(self) -> bool:
-        """Whether its URL speaks of torch, or it is that of PyG, whose files are built for one torch each."""
+        """Whether its URL names torch, or is PyG's, whose files are each built for one torch."""
         return "torch" in self.url.lower() or "pyg.org" in self.url.lower()
 
 
@@ -161,12 +160,11 @@ class InstallCommand:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a file requires. ``includes`` are other files that it reads (``-r``), ``constraint_files`` those that it
-    takes for constraints (``-c``); ``indexes`` are where it has files looked for.
+    """The requirements of a file. ``includes`` are other files that it reads (``-r``), ``constraint_files`` its
+    constraints (``-c``); ``indexes`` its package indexes.
 
-    ``rewritable`` is False for what is only reported: lock files, shell scripts, of which ``commands`` are the
-    installations. ``blanked`` is the text, where only
-    a part of it is the document (PEP 723), with blanks in place of all else.
+    ``rewritable`` is False for documents that are only reported: lock files, and shell scripts, whose installations are
+    ``commands``. ``blanked`` is the text, with blanks outside of the document if that is only a part (PEP 723).
     """
 
     kind: str
@@ -209,7 +207,7 @@ def apply(data: bytes, edits: Iterable[Edit]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happens to a requirement: removed when ``replacement`` is None, else replaced by that text."""
+    """The change of a requirement: removed if ``replacement`` is None, else replaced by that text."""
 
     found: FoundRequirement
     replacement: str | None = None
@@ -217,7 +215,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """Texts that an array of a TOML document gets: ``keys`` lead to it, and it is new where there wasn't one."""
+    """Texts that an array of a TOML document gets: ``keys`` lead to it, and it is new if there wasn't one."""
 
     keys: KeyPath
     texts: tuple[str, ...]
@@ -225,7 +223,7 @@ class Addition:
 
 @dataclass(frozen=True, slots=True)
 class FilePlan:
-    """What would happen to a file. ``path`` is as it was named, ``target`` the file itself, links followed."""
+    """The planned changes of a file. ``path`` is as it was named, ``target`` the file itself, links followed."""
 
     path: Path
     target: Path
@@ -249,7 +247,7 @@ class FilePlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What would happen to a set of files; nothing has happened yet. ``notices`` are those about no single file."""
+    """The planned changes of a set of files. ``notices`` are those about no single file."""
 
     files: tuple[FilePlan, ...] = ()
     notices: tuple[Notice, ...] = ()

@@ -1,4 +1,4 @@
-"""Which requirements are meant, and what is to become of them."""
+"""The requirements that a command is about, and their treatment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wheelproof.pins.model import FoundRequirement, Role
 
 
 class Mode(StrEnum):
-    """What becomes of a requirement: it goes, it keeps its name alone, or it is pinned to what is installed."""
+    """The treatment of a requirement: it is removed, unpinned, or pinned to the installed version."""
 
     DROP = "drop"
     UNPIN = "unpin"
@@ -27,11 +27,10 @@ class NameSet(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Which projects, by ``names`` of ``families`` or else by ``packages``, and what happens to them.
+    """Which projects, by ``names`` of ``families`` or else by ``packages``, and their treatment.
 
     ``packages`` are normalized names or globs. ``versions`` are those to pin, by name, for the mode pin-installed.
-    ``conda`` changes conda's own packages, too; ``drop_orphan_index`` takes away index options for torch where nothing
-    of torch is left.
+    ``conda`` changes conda's own packages, too; ``drop_orphan_index`` removes index options without torch.
     """
 
     mode: Mode = Mode.DROP

@@ -1,8 +1,8 @@
-"""Does an installed version survive a requirement? pip and uv agree: what satisfies the requirement is kept.
+"""Whether an installed version survives a requirement: pip and uv keep a version that satisfies it.
 
-The rules are those of the version specifiers (PEP 440), with one addition that both installers share: a pre-release
-that is already installed satisfies a requirement as any other version does, although neither would choose it from an
-index. ``tests/pins/test_survival.py`` asks both installers for every row.
+The rules are the version specifiers (PEP 440), with one addition that both installers share: a pre-release that is
+already installed satisfies a requirement, although neither would choose it from an index.
+``tests/pins/test_survival.py`` asks both installers for every row.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def survives(requirement: Requirement, installed: Version) -> Survival:
     """
     name = str(canonicalize_name(requirement.name))
     if requirement.url:
-        told = f"a direct URL is installed, unless {name} {installed} came from this very URL"
-        return Survival(name, installed, requirement, kept=False, reasons=(told,), upgrade=_upgrade(requirement))
+        sentence = f"a direct URL is installed, unless {name} {installed} came from this very URL"
+        return Survival(name, installed, requirement, kept=False, reasons=(sentence,), upgrade=_upgrade(requirement))
     judged = [
         (s.contains(installed, prereleases=True), s) for s in sorted(requirement.specifier, key=lambda s: s.version)
     ]
@@ -58,7 +58,7 @@ def survives(requirement: Requirement, installed: Version) -> Survival:
     if failed:
         reasons = tuple(_why_not(specifier, installed) for specifier in failed)
     else:
-        reasons = tuple(told for _, specifier in judged if (told := _why_yet(specifier, installed)))
+        reasons = tuple(sentence for _, specifier in judged if (sentence := _why_yet(specifier, installed)))
         reasons += (_satisfied(requirement, installed),)
     return Survival(
         name,
@@ -72,14 +72,14 @@ def survives(requirement: Requirement, installed: Version) -> Survival:
 
 
 def _satisfied(requirement: Requirement, installed: Version) -> str:
-    told = f"{installed} satisfies {requirement.specifier}" if requirement.specifier else "any version satisfies it"
+    sentence = f"{installed} satisfies {requirement.specifier}" if requirement.specifier else "any version satisfies it"
     if installed.is_prerelease:
-        told += ": a pre-release that is installed counts, although neither installer would choose it from an index"
-    return f"{told}; neither installer looks at the index for what is satisfied"
+        sentence += ": a pre-release that is installed counts, although neither installer would choose it from an index"
+    return f"{sentence}; neither installer looks at the index for what is satisfied"
 
 
 def _why_yet(specifier: Specifier, installed: Version) -> str:
-    """What surprises about a clause that holds; "" when nothing does."""
+    """A surprising reason why a clause matches; "" without one."""
     if specifier.operator == "===" or not installed.local or "+" in specifier.version:
         return ""
     if specifier.operator in ("==", "~=", "<="):
@@ -88,7 +88,7 @@ def _why_yet(specifier: Specifier, installed: Version) -> str:
 
 
 def _why_not(specifier: Specifier, installed: Version) -> str:
-    """Why a clause does not hold."""
+    """Why a clause does not match."""
     if specifier.operator == "===":
         return f"=== compares the text, local version included: {installed} is not {specifier.version}"
     named = Version(specifier.version.removesuffix(".*"))
@@ -115,7 +115,7 @@ def _why_not_public(specifier: Specifier, named: Version, installed: Version) ->
 
 
 def _upgrade(requirement: Requirement) -> tuple[tuple[str, str], ...]:
-    """What ``--upgrade`` does to a requirement that the installed version satisfies."""
+    """The effect of ``--upgrade`` on a requirement that the installed version satisfies."""
     pinned = any(s.operator in ("==", "===") and not s.version.endswith(".*") for s in requirement.specifier)
     if pinned or requirement.url:
         return (("pip", "changes nothing: one version is allowed"), ("uv", "changes nothing: one version is allowed"))

@@ -25,7 +25,7 @@ LARGEST = 64 << 20  # bytes of an answer
 _LAST_WORDS = 2000  # bytes of standard error
 _AT_ONCE = threading.BoundedSemaphore(max(1, os.cpu_count() or 1))  # a release has wheels judged by eight threads
 
-# Our packages come from where they were imported here, before those of site-packages and after the standard library.
+# Our packages come from their place in this process, before site-packages and after the standard library.
 _PROGRAM = """
 import sys
 at = next((number for number, path in enumerate(sys.path) if path.endswith("-packages")), len(sys.path))
@@ -40,10 +40,10 @@ class PluginFaultError(WheelproofError):
 
 
 def call(plugin: Plugin, task: Task, *, deadline: float = DEADLINE) -> tuple[list[dict[str, Any]], str]:
-    """The answers of the plug-in in order, and what went wrong after the last of them; "" for nothing.
+    """The answers of the plug-in in order, and the fault after the last one; "" without one.
 
-    The sentence of a fault is without the name of the plug-in. Raises PluginFaultError when no child can be started,
-    and for what cannot be given to another process.
+    The fault does not name the plug-in. Raises PluginFaultError if no child can be started, or an object cannot be
+    pickled.
     """
     output, errors = bytearray(), bytearray()
 
@@ -105,12 +105,12 @@ def _environment() -> dict[str, str]:
 
 
 def pickled(plugin: Plugin, task: Task) -> bytes:
-    """The task for the child. Raises PluginFaultError for what another process cannot have."""
+    """The task for the child. Raises PluginFaultError for an object that cannot be pickled."""
     file = BytesIO()
     pickler = pickle.Pickler(file)
     pickler.dispatch_table = {**dispatch_table, MappingProxyType: lambda proxy: (dict, (dict(proxy),))}
     try:
         pickler.dump(task)
-    except Exception as error:  # what a fact holds that only this process has
+    except Exception as error:  # a fact that cannot be pickled
         raise fault_of(plugin, f"was not asked: {type(error).__name__}: {error}") from error
     return file.getvalue()

@@ -1,6 +1,6 @@
 """The child in which one plug-in runs: it reads a :class:`Task` from standard input and answers in lines of JSON.
 
-Whatever the plug-in prints goes to standard error, so that it cannot disturb the answers.
+Output of the plug-in goes to standard error, so that it cannot disturb the answers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_VALUES, LONGEST_VALUE = 1000, 10_000  # that a probe gives, and characters 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a plug-in is to do: its entry point ``value``, and what the task works on."""
+    """A task of a plug-in: its entry point ``value``, and its input."""
 
     do: str
     value: str
@@ -36,7 +36,7 @@ class Task:
 
 
 class PluginError(Exception):
-    """What is wrong with a plug-in, as the end of a sentence that starts with its name."""
+    """A fault of a plug-in, as the end of a sentence that starts with its name."""
 
 
 def main() -> int:
@@ -55,12 +55,12 @@ def main() -> int:
 
 
 def _describe(task: Task) -> Iterator[dict[str, Any]]:
-    """What each rule says about itself; of a format or a probe only that it can be loaded."""
+    """The documentation of each rule; of a format or a probe only that it can be loaded."""
     rules = _load_rules(task.value)
     texts = ("id", "title", "kind", "severity", "why", "example", "fix", "audience", "tested")
-    said = ({name: str(getattr(rule, name)) for name in texts} for rule in rules.values())
+    described = ({name: str(getattr(rule, name)) for name in texts} for rule in rules.values())
     sources = ([str(source) for source in rule.sources] for rule in rules.values())
-    yield {"rules": [{**one, "sources": found} for one, found in zip(said, sources, strict=True)]}
+    yield {"rules": [{**one, "sources": found} for one, found in zip(described, sources, strict=True)]}
 
 
 def _check(task: Task) -> Iterator[dict[str, Any]]:
@@ -70,7 +70,7 @@ def _check(task: Task) -> Iterator[dict[str, Any]]:
 
 
 def _judged(rule: Rule, facts: Any, expectations: Any) -> dict[str, Any]:
-    """What a rule finds, or why it cannot say."""
+    """The findings of a rule, or why it has none."""
     findings: list[Any] = []
     try:
         for finding in rule.check(facts, expectations):
@@ -83,7 +83,7 @@ def _judged(rule: Rule, facts: Any, expectations: Any) -> dict[str, Any]:
         return {"unavailable": encode(missing.unavailable)}
     except WheelproofError as error:
         return {"error": [error.what, error.expected, error.hint]}
-    except BaseException as crash:  # noqa: BLE001  # SystemExit too: whatever it is, the check was not made
+    except BaseException as crash:  # noqa: BLE001  # also SystemExit: the check was not made
         return {"crash": _sentence(crash)}
     return {"findings": findings}
 
@@ -163,14 +163,14 @@ def _load(value: str) -> Any:
 def _sentence(error: BaseException) -> str:
     """The error, and where in the plug-in it was raised."""
     text = next(iter(str(error).strip().splitlines()), "")[:LONGEST_VALUE]
-    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    described = f"{type(error).__name__}: {text}" if text else type(error).__name__
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next
     if traceback is None or isinstance(error, SyntaxError | ImportError):
-        return said
+        return described
     file = traceback.tb_frame.f_code.co_filename.rpartition("/")[2]
-    return f"{said} ({file}, line {traceback.tb_lineno})"
+    return f"{described} ({file}, line {traceback.tb_lineno})"
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from wheelproof.plugins.installed import Plugin
 
 
 def render(plugin: Plugin, report: Report, stream: TextIO) -> None:
-    """Write what the plug-in makes of the report, which has no secrets. Raises PluginFaultError."""
+    """Write the report as the plug-in renders it, without secrets. Raises PluginFaultError."""
     answers, fault = call(plugin, Task(RENDER, plugin.value, given=(redacted(report),)))
     if fault or not answers:
         raise fault_of(plugin, fault or "wrote nothing", hint="--also json=FILE keeps the report in any case")

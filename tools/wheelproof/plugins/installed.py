@@ -1,7 +1,7 @@
-"""The plug-ins that are installed next to wheelproof: what their metadata says, of which nothing is imported.
+"""Find installed plug-ins from their metadata, importing nothing.
 
-Only the environment of wheelproof itself counts: its site-packages, that of the user where Python searches it, and the
-folder that wheelproof is in. PYTHONPATH, the current folder and the environment under judgement do not.
+Only the environment of wheelproof itself counts: its site-packages, the user's if Python searches it, and wheelproof's
+own folder. PYTHONPATH, the current folder and the environment under judgement do not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 RULES, FORMATS, PROBES, KERNELS = "rules", "formats", "probes", "kernels"
 KINDS = (RULES, FORMATS, PROBES, KERNELS)  # entry points of the group wheelproof.KIND
 GROUP = "wheelproof."
-_VALUE = re.compile(r"(\w+(?:\.\w+)*(?: *: *\w+(?:\.\w+)*)?) *(?:\[[^\]]*\])?")  # what extras it needs is ignored
+_VALUE = re.compile(r"(\w+(?:\.\w+)*(?: *: *\w+(?:\.\w+)*)?) *(?:\[[^\]]*\])?")  # its extras are ignored
 _SECTION = f"[{GROUP}".encode()
 _LARGEST = 1 << 20  # bytes of one entry_points.txt
 
@@ -26,7 +26,7 @@ _LARGEST = 1 << 20  # bytes of one entry_points.txt
 class Plugin:
     """An entry point ``name = value`` of a distribution, in the group ``wheelproof.KIND``.
 
-    ``fault`` says why it cannot be used at all, as the end of a sentence; "" when nothing speaks against it.
+    ``fault`` says why it cannot be used at all, as the end of a sentence; "" if it can.
     """
 
     kind: str
@@ -80,7 +80,7 @@ def _start_of(path: str) -> bytes:
 
 
 def _of(path: str) -> Iterator[Plugin]:
-    """The plug-ins of one distribution. Our reader never raises where that of the standard library does."""
+    """The plug-ins of one distribution. Our reader never raises, unlike the standard library's."""
     from wheel_checks.formats.wheel.entry_points import parse_entry_points  # noqa: PLC0415  # few have a plug-in
 
     metadata = _start_of(f"{path}/METADATA").decode(errors="replace")

@@ -1,4 +1,4 @@
-"""The plug-ins of a run: what they add, and what is wrong with them."""
+"""The plug-ins of a run: their rules, formats and probes, and their faults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # a run without plug-ins needs none of these
 
 @dataclass(slots=True, eq=False)
 class Plugins:
-    """What is installed, the rules that it adds, and its faults so far; threads may add some."""
+    """Installed plug-ins, their rules, and their faults so far; thread-safe."""
 
     installed: tuple[Plugin, ...] = ()
     rules: tuple[Rule, ...] = ()
@@ -32,7 +32,7 @@ class Plugins:
         return next((plugin for plugin in self.of(kind) if plugin.name == name), None)
 
     def chosen(self, rules: Sequence[Rule]) -> list[Rule]:
-        """Of these rules ours and those of this run's plug-ins, those of each prepared to run in one child."""
+        """Our own rules and those of this run's plug-ins, each plug-in prepared to run in one child."""
         if not any(rule.plugin for rule in rules):
             return list(rules)
         from wheelproof.plugins.rules import together
@@ -128,7 +128,7 @@ def _describe_rules(plugins: Plugins) -> None:
     set_foreign(plugins.rules)
 
 
-@functools.cache  # a program may judge a thousand times, and what is installed stays
+@functools.cache  # a program may judge often, and the installed plug-ins do not change
 def _described(plugin: Plugin) -> tuple[tuple[Rule, ...], PluginFaultError | None]:
     """The rules of a plug-in, or why it has none."""
     from wheelproof.plugins.calling import PluginFaultError

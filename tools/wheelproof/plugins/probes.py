@@ -13,7 +13,7 @@ from wheelproof.plugins.loading import Plugins
 
 
 def read_probes(plugins: Plugins) -> dict[str, ProbedFacts | Unavailable]:
-    """What each probe says, by its name; one that is at fault is blamed in the report, too."""
+    """The result of each probe, by name; a failing one is also reported."""
     probes = plugins.of(PROBES)
     if not probes:
         return {}

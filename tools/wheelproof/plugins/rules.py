@@ -1,7 +1,7 @@
 """Rules of plug-ins: each is described once, and judges in a child that knows nothing of our other results.
 
-A plug-in adds results and takes none away: its answers are decoded as the findings of its own rules, and whatever else
-happens in its child is an error of these.
+A plug-in adds results and takes none away: its answers are decoded as the findings of its own rules, and any other
+event in its child is an error of these.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _POLICY = Policy(unknown_keys=True, longest=100_000, clipped=True, most=10_000)
 
 @dataclass(frozen=True, slots=True)
 class _Described:
-    """What a rule says about itself."""
+    """The documentation of a rule."""
 
     id: str
     title: str
@@ -48,15 +48,15 @@ def read_rules(plugin: Plugin) -> tuple[Rule, ...]:
     answers, fault = call(plugin, Task(DESCRIBE, plugin.value))
     if fault or not answers:
         raise fault_of(plugin, fault or "described no rule")
-    asking = _Asking(plugin)
+    child = _Child(plugin)
     try:
         described = [decode(_Described, description, _POLICY) for description in answers[0]["rules"]]
     except DecodeError as error:
         raise fault_of(plugin, f"has an invalid rule: {error.what}") from error
-    return tuple(_rule(one, plugin, asking) for one in described)
+    return tuple(_rule(one, plugin, child) for one in described)
 
 
-def _rule(one: _Described, plugin: Plugin, asking: _Asking) -> Rule:
+def _rule(one: _Described, plugin: Plugin, child: _Child) -> Rule:
     if not _ID.fullmatch(one.id):
         what = f"has a rule with the id {one.id!r}; expected capital letters and three digits, such as ACME001"
     elif one.id.startswith(OURS):
@@ -66,7 +66,7 @@ def _rule(one: _Described, plugin: Plugin, asking: _Asking) -> Rule:
     elif not all((one.title, one.why, one.example, one.fix)):
         what = f"has a rule {one.id} without a title, why, example or fix"
     else:
-        check = partial(_Batch(asking, (one.id,)).check, one.id)
+        check = partial(_Batch(child, (one.id,)).check, one.id)
         return Rule(
             one.id,
             one.title,
@@ -85,27 +85,27 @@ def _rule(one: _Described, plugin: Plugin, asking: _Asking) -> Rule:
 
 
 def together(rules: Sequence[Rule]) -> list[Rule]:
-    """The rules, of which those of one plug-in ask one child for all of them."""
-    batches: dict[_Asking, _Batch] = {}
+    """The rules, in which all rules of one plug-in share a child."""
+    batches: dict[_Child, _Batch] = {}
     for rule in rules:
-        for asking in _asking_of(rule):
-            batch = batches.get(asking, _Batch(asking, ()))
-            batches[asking] = _Batch(asking, (*batch.rules, rule.id))
+        for child in _child_of(rule):
+            batch = batches.get(child, _Batch(child, ()))
+            batches[child] = _Batch(child, (*batch.rules, rule.id))
     return [
-        replace(rule, check=partial(batches[asking].check, rule.id)) if asking else rule
+        replace(rule, check=partial(batches[child].check, rule.id)) if child else rule
         for rule in rules
-        for asking in (*_asking_of(rule), None)[:1]
+        for child in (*_child_of(rule), None)[:1]
     ]
 
 
-def _asking_of(rule: Rule) -> Iterator[_Asking]:
+def _child_of(rule: Rule) -> Iterator[_Child]:
     batch = getattr(getattr(rule.check, "func", None), "__self__", None)
     if isinstance(batch, _Batch):
-        yield batch.asking
+        yield batch.child
 
 
-class _Asking:
-    """Asks one plug-in to judge. One that hung is not asked again: a hundred wheels would take a quarter of an hour."""
+class _Child:
+    """Runs the rules of one plug-in, and not again after a hang: a hundred wheels would take a quarter of an hour."""
 
     def __init__(self, plugin: Plugin) -> None:
         self.plugin = plugin
@@ -129,19 +129,19 @@ class _Asking:
 class _Batch:
     """Rules of one plug-in that judge the same facts, one after the other, in one child."""
 
-    def __init__(self, asking: _Asking, rules: tuple[str, ...]) -> None:
-        self.asking, self.rules = asking, rules
+    def __init__(self, child: _Child, rules: tuple[str, ...]) -> None:
+        self.child, self.rules = child, rules
         self._last = threading.local()  # each thread judges another subject
 
     def check(self, rule_id: str, facts: Any, expectations: Any) -> Iterable[Finding]:
-        """The findings of a rule. Raises what our own rule raises that cannot say, and PluginFaultError."""
+        """The findings of a rule. Raises the errors of an undecided rule, and PluginFaultError."""
         last = getattr(self._last, "answers", None)
         if last is None or last[0] is not facts or last[1] is not expectations:
-            last = self._last.answers = (facts, expectations, self.asking.judged(self.rules, facts, expectations))
+            last = self._last.answers = (facts, expectations, self.child.judged(self.rules, facts, expectations))
         answer = last[2][rule_id]
         try:
             if "crash" in answer:
-                raise fault_of(self.asking.plugin, f"could not perform this check: {answer['crash']}")
+                raise fault_of(self.child.plugin, f"could not perform this check: {answer['crash']}")
             if "error" in answer:
                 what, expected, hint = map(str, answer["error"])
                 raise WheelproofError(what, expected=expected, hint=hint)
@@ -149,4 +149,4 @@ class _Batch:
                 raise FactUnavailableError(decode(Unavailable, answer["unavailable"], _POLICY))
             return [decode(Finding, finding, _POLICY) for finding in answer["findings"]]
         except DecodeError as error:
-            raise fault_of(self.asking.plugin, f"returned an invalid finding: {error.what}") from error
+            raise fault_of(self.child.plugin, f"returned an invalid finding: {error.what}") from error

@@ -50,16 +50,16 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     expected, level = session.config.getoption("--gpu-expect"), session.config.getoption("--gpu-smoke")
     if not (expected or level) or hasattr(session.config, "workerinput") or session.config.option.collectonly:
         return
-    from wheelproof.pytest_plugin.gpu_session import obstacle_to
+    from wheelproof.pytest_plugin.gpu_session import blocker_of
 
-    obstacle = obstacle_to(expected, level)
-    if obstacle is not None:
-        pytest.exit(obstacle.text, returncode=obstacle.status)
+    blocker = blocker_of(expected, level)
+    if blocker is not None:
+        pytest.exit(blocker.text, returncode=blocker.status)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test whose marker does not hold here, and say what is here.
+    """Skip a test whose marker does not match this host, with the reason.
 
     Many projects have their own marker gpu; one without our arguments is theirs.
     """
@@ -86,7 +86,7 @@ def accelerator() -> Accelerator:
 
 @pytest.fixture
 def gpu(accelerator: Accelerator) -> Gpu:
-    """The first GPU; a test that asks for it is skipped where none exists."""
+    """The first GPU; a test that asks for it is skipped if none exists."""
     if not accelerator.gpus:
         pytest.skip(f"there is no GPU: {accelerator.absence}")
     return accelerator.gpus[0]

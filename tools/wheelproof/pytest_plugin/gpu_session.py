@@ -1,4 +1,4 @@
-"""What the pytest plug-in asks: is the host as expected, do the kernels work, which GPUs does torch see?"""
+"""Facts for the pytest plug-in: whether the host is as expected, whether the kernels work, and the visible GPUs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _BETWEEN = re.compile(r",(?!\s*[<>=!~])")  # "cuda>=12.8,<14" is one part
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
-    """Why a session is not to be run: what is wrong with the fix, for people, and the exit code."""
+class Blocker:
+    """Why a session is refused: the problem, the fix, and the exit code."""
 
     text: str
     status: int
@@ -31,7 +31,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What ``--gpu-expect`` says: what torch is built for (None: not said), and what the host has."""
+    """A parsed ``--gpu-expect``: the accelerator of torch (None if not given), and of the host."""
 
     build: AcceleratorExpectation | None
     host: HostExpectation
@@ -53,9 +53,9 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """What torch computes with: ``name`` is cuda, rocm, xpu or cpu, ``version`` that of the toolkit it is built for.
+    """The accelerator of torch: ``name`` is cuda, rocm, xpu or cpu, ``version`` its toolkit's.
 
-    ``device`` is what torch calls it ("cuda" for ROCm, too). ``absence`` says why there are no ``gpus``.
+    ``device`` is torch's name of it ("cuda" for ROCm, too). ``absence`` says why there are no ``gpus``.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Accelerator:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the marker of a test asks for; ``memory`` is in bytes."""
+    """The requirements of a test's marker; ``memory`` is in bytes."""
 
     count: int = 1
     min_sm: int = 0
@@ -80,7 +80,7 @@ class Needs:
 
 
 def parse_expected(text: str) -> Expected:
-    """The parts of ``--gpu-expect``. Raises UsageError for one that means nothing, or contradicts another."""
+    """The parts of ``--gpu-expect``. Raises UsageError for an unknown part, or a contradiction."""
     build: AcceleratorExpectation | None = None
     host: HostExpectation | None = None
     for part in filter(None, (part.strip() for part in _BETWEEN.split(text))):
@@ -102,18 +102,18 @@ def parse_expected(text: str) -> Expected:
     return Expected(build, host)
 
 
-def obstacle_to(expected: str, level: str) -> Obstacle | None:
+def blocker_of(expected: str, level: str) -> Blocker | None:
     """Why the session must not start: the host is not as ``expected``, or a kernel of the smoke ``level`` fails."""
     try:
         found = _of_host(parse_expected(expected)) if expected else None
         return found or (_of_kernels(level) if level else None)
     except UsageError as error:
-        return Obstacle(f"wheelproof: {error}", WRONG_USAGE)
+        return Blocker(f"wheelproof: {error}", WRONG_USAGE)
     except WheelproofError as error:
-        return Obstacle(f"wheelproof: {error}", NOT_PROVEN)
+        return Blocker(f"wheelproof: {error}", NOT_PROVEN)
 
 
-def _of_host(expected: Expected) -> Obstacle | None:
+def _of_host(expected: Expected) -> Blocker | None:
     from wheel_checks.process.interrupts import left_alone
     from wheelproof.doctor.reading import Request, read_host
     from wheelproof.doctor.report import examine
@@ -127,18 +127,18 @@ def _of_host(expected: Expected) -> Obstacle | None:
     if not wrong and answer.verdict is Verdict.PASS:
         return None
     lines = [
-        f"wheelproof: {said}" for said in (wrong, answer.line if answer.verdict is not Verdict.PASS else "") if said
+        f"wheelproof: {text}" for text in (wrong, answer.line if answer.verdict is not Verdict.PASS else "") if text
     ]
     if root is not None and root.fix is not None:
         lines += [f"fix: {root.fix.summary}", *(f"  {line}" for line in root.fix.lines)]
     lines.append(f"more: wheelproof doctor --python {sys.executable}")
-    return Obstacle("\n".join(lines), FAILED if wrong or answer.verdict is Verdict.FAIL else NOT_PROVEN)
+    return Blocker("\n".join(lines), FAILED if wrong or answer.verdict is Verdict.FAIL else NOT_PROVEN)
 
 
 def _wrong_build(wanted: AcceleratorExpectation | None, facts: HostFacts) -> str:
     """How the installed torch differs from the build that is expected; "" when it does not."""
     torch = None if isinstance(facts.installed, Unavailable) else facts.installed.torch
-    if wanted is None or torch is None:  # that torch is missing is what the diagnosis says
+    if wanted is None or torch is None:  # the diagnosis reports a missing torch
         return ""
     builds = (("rocm", torch.hip), ("xpu", torch.xpu), ("cuda", torch.cuda))
     name, version = next(((name, version) for name, version in builds if version), (CPU, ""))
@@ -147,7 +147,7 @@ def _wrong_build(wanted: AcceleratorExpectation | None, facts: HostFacts) -> str
     return f"torch {torch.version} is a build for {' '.join(filter(None, (name, version)))}; expected {wanted}"
 
 
-def _of_kernels(level: str) -> Obstacle | None:
+def _of_kernels(level: str) -> Blocker | None:
     from wheelproof.reporting import EVERY_RULE
     from wheelproof.smoke.report import smoke
     from wheelproof.smoke.request import SmokeRequest
@@ -157,7 +157,7 @@ def _of_kernels(level: str) -> Obstacle | None:
     if report.verdict is Verdict.PASS:
         return None
     lines = [f"wheelproof: the kernels of `wheelproof smoke --level {level}` did not pass", *_worst(report)]
-    return Obstacle("\n".join(lines), FAILED if report.verdict is Verdict.FAIL else NOT_PROVEN)
+    return Blocker("\n".join(lines), FAILED if report.verdict is Verdict.FAIL else NOT_PROVEN)
 
 
 def _worst(report: Report) -> list[str]:
@@ -169,7 +169,7 @@ def _worst(report: Report) -> list[str]:
 
 
 def needs_of(arguments: Sequence[Any], options: Mapping[str, Any]) -> Needs:
-    """What a marker asks for. Raises ValueError for what it cannot mean."""
+    """The requirements of a marker. Raises ValueError for an invalid marker."""
     unknown = sorted(set(options) - {"count", "min_sm", "memory"})
     if arguments or unknown:
         named = unknown[0] if unknown else repr(arguments[0])
@@ -195,7 +195,7 @@ def why_not(needs: Needs) -> str:
 
 @functools.cache
 def accelerator_here() -> Accelerator:
-    """What the torch of this process computes with; importing it fails as in the test itself."""
+    """The accelerator of torch in this process; importing it fails as in the test itself."""
     import torch
 
     version = torch.version

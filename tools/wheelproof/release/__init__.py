@@ -1,1 +1,1 @@
-"""The application behind ``wheelproof release``: the gate before publishing."""
+"""The application of ``wheelproof release``: the gate before publishing."""

@@ -1,4 +1,4 @@
-"""What each place says of a file's size and hash: the disk, the indexes, the list in the expectation."""
+"""Collect a file's size and hash from the disk, the indexes, and the list in the expectation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def sha256_of(path: Path) -> str:
 def known_digests(
     candidate: Candidate, local: Mapping[Path, str], expected: Mapping[str, str], content: str = ""
 ) -> tuple[Statement, ...]:
-    """The sha256 that each place states. ``content`` is that of a remote file which was read whole, else ""."""
+    """The sha256 that each place states. ``content`` is the hash of a remote file that was read in full, else ""."""
     listed = expected.get(candidate.file_name, "")
     return (
         *(Statement(f"the file {path}", local[path]) for path in candidate.paths if path in local),

@@ -1,4 +1,4 @@
-"""Can the release be installed today? What each wheel requires is resolved for its cell of the matrix, without a build.
+"""Check whether the release can be installed: resolve each wheel's requirements for its cell, without builds.
 
 uv is queried first, by wheels alone: that there is a solution is all that matters. Where there isn't one, source
 archives are inspected as in ``stack``. uv does not resolve for free-threaded Pythons: there it is asked for the other
@@ -59,19 +59,19 @@ class Installer:
     places: tuple[str, ...] = field(default=())
 
     def with_files(self, paths: Iterable[Path]) -> Installer:
-        """The same, with the folders of these files: what requires the release in turn finds it there."""
+        """A copy with the folders of these files, for packages that require the release in turn."""
         return replace(self, places=tuple(dict.fromkeys(path.resolve().parent.as_uri() for path in paths)))
 
     def try_all(self, release: ReleaseFacts) -> tuple[Installation, ...]:
-        """What comes of it for each cell whose file requires something, in the order of the matrix.
+        """The result for each cell whose file has requirements, in the order of the matrix.
 
-        Then what comes of the extras, in cells where the rest can be installed. All extras of a machine at once are
-        asked for first, each by itself where that fails: two of them may contradict each other on purpose.
+        Then the results of extras, in cells that can be installed. All extras of a machine are resolved at once, and
+        each by itself if that fails, since two of them may exclude each other on purpose.
         """
-        asked = list(_questions(release))
+        questions = list(_questions(release))
         with ThreadPoolExecutor(AT_ONCE, "resolve") as pool:
-            answers = self._answers(pool, (question for _, question in asked if isinstance(question, _Question)))
-            found = tuple(pool.map(lambda one: self._installation(one[0], one[1], answers), asked))
+            answers = self._answers(pool, (question for _, question in questions if isinstance(question, _Question)))
+            found = tuple(pool.map(lambda one: self._installation(one[0], one[1], answers), questions))
             failed = {one.cell for one in found if one.failed}
             cells = release.filled.keys() - failed
             return (*found, *self._of_extras(pool, release, cells), *beyond(release, cells))
@@ -204,7 +204,7 @@ def _of_uv(question: _Question) -> _Question:
 
 
 def _questions(release: ReleaseFacts) -> Iterator[tuple[Cell, _Question | str]]:
-    """What is requested each machine of each filled cell, or why it cannot be."""
+    """The question for each machine of each filled cell, or why it has none."""
     for cell, file, metadata in _filled(release):
         targets = _targets(file, cell)
         if not targets and any("extra" not in str(requirement.marker) for requirement in metadata.requirements):
@@ -215,7 +215,7 @@ def _questions(release: ReleaseFacts) -> Iterator[tuple[Cell, _Question | str]]:
 
 
 def _with_extras(release: ReleaseFacts, cells: Collection[Cell]) -> Iterator[tuple[Cell, str, _Question]]:
-    """What is requested each extra of the ``cells`` whose Python has a global interpreter lock."""
+    """The question for each extra of the ``cells`` whose Python has a global interpreter lock."""
     for cell, file, metadata in _filled(release):
         for target in _targets(file, cell) if cell in cells else ():
             plain = _texts(metadata, target)
@@ -240,7 +240,7 @@ def _filled(release: ReleaseFacts) -> Iterator[tuple[Cell, ReleaseFile, CoreMeta
 
 
 def _texts(metadata: CoreMetadata, target: Target, extra: str = "") -> tuple[str, ...]:
-    """The requirements on a target, with those of an extra, and of the extras that it names in turn."""
+    """The requirements on a target, with an extra, and the extras that it names in turn."""
     extras, found = [extra], dict[str, None]()
     for one in extras:
         for requirement in active_requirements(metadata.requirements, target.markers(), one):
@@ -252,7 +252,7 @@ def _texts(metadata: CoreMetadata, target: Target, extra: str = "") -> tuple[str
 
 
 def _without_marker(requirement: Requirement) -> str:
-    """The requirement as text, its marker omitted: it holds, and uv would not know the extra."""
+    """The requirement as text, without its marker, which is true: uv would not know the extra."""
     bare = Requirement(str(requirement))
     bare.marker = None
     return str(bare)

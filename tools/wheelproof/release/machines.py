@@ -1,4 +1,4 @@
-"""What the machines that a release claims to serve get of its variants."""
+"""Choose variants of a release for the machines that it claims to serve."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wheelproof.wheels.model import JudgedWheel
 def machine_choices(
     release: ReleaseFacts, candidates: Iterable[Candidate], wheels: Mapping[str, JudgedWheel]
 ) -> tuple[tuple[MachineChoice, str], ...]:
-    """What each machine of the expectation gets on each Python of the matrix, and the label that it must get."""
+    """The choice of each machine of the expectation on each Python of the matrix, and the expected label."""
     expected = release.expectation
     if not expected.machines:
         return ()
@@ -42,7 +42,7 @@ def machine_choices(
 
 
 def release_metadata(wheels: Iterable[JudgedWheel]) -> VariantMetadata | Unavailable:
-    """The metadata of the release's variants: what an index or folder says, else what the wheels say of themselves.
+    """The metadata of the release's variants: from an index or folder, else from the wheels.
 
     Wheels say it only before there is an index: an index without its document gives installers no variant.
     """

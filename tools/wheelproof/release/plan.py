@@ -1,4 +1,4 @@
-"""From what the user typed to the files of a release: folders, files, URLs, and a requirement on the indexes."""
+"""Find the files of a release: in folders, as files, at URLs, and by a requirement on the indexes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Listing = Callable[[str], Sequence[IndexFile]]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A file that was found: ``place`` is its path or URL, ``listings`` what indexes say of it, ``paths`` its copies.
+    """A file of the release: ``place`` is its path or URL, ``listings`` its entries in indexes, ``paths`` its copies.
 
     A file on disk is read from there, although indexes list it as well.
     """
@@ -40,7 +40,7 @@ class Candidate:
 
     @property
     def place(self) -> Path | str:
-        """Where to read it."""
+        """The path or URL to read it from."""
         return self.paths[0] if self.paths else self.url
 
     @property
@@ -69,7 +69,7 @@ def find_files(
 def release_files(requirement: Requirement, files: Sequence[IndexFile], *, pre: bool = False) -> list[IndexFile]:
     """The files of the versions that the requirement matches, yanked ones and source archives among them.
 
-    Without a version, those of the latest that is not a pre-release (unless ``pre``).
+    Without a version, the latest that is not a pre-release (unless ``pre``).
     """
     versions = {file.file_name: version_of(file.file_name, requirement.name) for file in files}
     known = {version for version in versions.values() if version is not None}

@@ -38,18 +38,18 @@ if TYPE_CHECKING:  # most runs ask for no attestations
     from wheelproof.wheels.provenance import Attesting
 
 REPLACED = ("WHL108", "WHL201", "WHL301", "WHL302")
-"""Rules whose work REL308, REL103, REL106 and REL104 do: reporting all twice would hide what is reported once."""
+"""Rules covered by REL308, REL103, REL106 and REL104, and therefore not reported."""
 
 INSTALLABLE = "REL113"  # the rule for which requirements are resolved
 
-ELFS_AT_ONCE = 4  # wheels whose ELF files are held at the same time: some 60 MB for each of torch's
+ELFS_AT_ONCE = 4  # wheels whose ELF files are in memory at the same time: some 60 MB for each of torch's
 
 KINDS = ("wheel", "upload", "release", "release-file", "release-set")
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRequest:
-    """Where the release is, what it must be, whether pre-releases count, and the day by which exemptions expire."""
+    """The places of a release, its expectation, whether pre-releases count, and the date for exemptions."""
 
     targets: tuple[str, ...]
     expectation: ReleaseExpectation
@@ -69,10 +69,9 @@ def judge_release(
 ) -> Report:
     """The report: the release first, then its files by name. A wheel that cannot be read is undecided.
 
-    ``judgement.expectations`` is not used: the expectation has its own, for each platform. ``attesting`` judges the
-    attestations of every file, and ``installer`` tries whether what the wheels require can be installed, where the
-    expectation asks for that. Raises UsageError for a target, version or rule prefix that means nothing, SourceError
-    when a place cannot be read, NotFoundError when it contains no file of the project.
+    ``judgement.expectations`` is not used: the release has its own, by platform. ``attesting`` judges the attestations
+    of every file, and ``installer`` resolves the wheels' requirements, if expected. Raises UsageError for an invalid
+    argument, SourceError when a place cannot be read, NotFoundError when it contains no file of the project.
     """
     opened = OpenReport("release")
     rules, judgement = _rules(request.expectation, judgement)
@@ -80,8 +79,8 @@ def judge_release(
     documents = _variant_documents(candidates, listing, request.expectation.project)
     groups = _groups(candidates, documents, outline, judgement.depth)
     wheels = _read(groups, judgement, rules, client, progress or Silent(), dependencies)
-    asked = request.expectation.resolve and any(rule.id == INSTALLABLE for rule in rules["release-set"])
-    release = _release(request, outline, candidates, wheels, installer if asked else None)
+    resolves = request.expectation.resolve and any(rule.id == INSTALLABLE for rule in rules["release-set"])
+    release = _release(request, outline, candidates, wheels, installer if resolves else None)
     files = [_file_subject(file, release, wheels.get(file.file_name), rules["release-file"]) for file in release.files]
     if attesting is not None:
         files = _attested(attesting, candidates, files, wheels)
@@ -94,7 +93,7 @@ def judge_release(
 
 
 def _rules(expectation: ReleaseExpectation, judgement: Judgement) -> tuple[dict[str, list[Rule]], Judgement]:
-    """The rules of each kind, and the judgement that reads what they need."""
+    """The rules of each kind, and the judgement that reads their facts."""
     rules = judgement.selection.rules_by_kind(KINDS)
     rules["wheel"] = [rule for rule in rules["wheel"] if rule.id not in REPLACED]
     for exemption in expectation.exemptions:
@@ -123,7 +122,7 @@ def _read(
     progress: Progress,
     dependencies: Dependencies | None,
 ) -> dict[str, JudgedWheel]:
-    """Every wheel by its name, by what is expected of its group, alone and next to those for other machines."""
+    """Every wheel by its name, judged by the expectations of its group, alone and with wheels for other machines."""
     judged: list[JudgedWheel] = []
     progress.planned(sum(len(group.wheels) for group in groups), alike=True)
     for group in groups:
@@ -145,7 +144,7 @@ def _release(
     wheels: Mapping[str, JudgedWheel],
     installer: Installer | None,
 ) -> ReleaseFacts:
-    """The release with what was read of its files; with what the ``installer`` says of them, where there is one."""
+    """The release with the facts of its files, and the results of the ``installer``, if there is one."""
     hashes = request.expectation.hashes
     digests = local_digests(candidates, hashes)
     files = [_file(c, wheels.get(c.file_name), digests, hashes) for c in candidates]
@@ -158,7 +157,7 @@ def _release(
 
 
 def _whole(release: ReleaseFacts, files: Sequence[Subject], rules: Iterable[Rule], fail_on: FailOn) -> Subject:
-    """The release by the rules about all of it, with the matrix of what its files gave."""
+    """The release judged by the rules about all of it, with the matrix of its files."""
     results = run_rules(rules, release, Expectations())
     facts = matrix_facts(release, Report("release", __version__, "", 0.0, tuple(files), fail_on))
     name = f"{release.expectation.project} {release.version}"
@@ -166,7 +165,7 @@ def _whole(release: ReleaseFacts, files: Sequence[Subject], rules: Iterable[Rule
 
 
 def _question(release: ReleaseFacts, *, attested: bool) -> ReleaseQuestion:
-    """What the expectation demands of the release and of each wheel."""
+    """The demands of the expectation on the release and on each wheel."""
     platforms = {platform.name: platform for platform in release.expectation.platforms}
     served = {
         file.file_name: [platforms[cell.platform] for cell in file.cells]
@@ -189,7 +188,7 @@ class _Group(NamedTuple):
 
 
 def _variant_documents(candidates: Sequence[Candidate], listing: Listing, project: str) -> tuple[IndexFile, ...]:
-    """What the indexes that list variant wheels among the candidates say of variants: the documents of any version."""
+    """The variant documents, of any version, on indexes that list variant wheels among the candidates."""
     if not any(candidate.listings and is_variant(candidate.file_name) for candidate in candidates):
         return ()
     return tuple(file for file in listing(project) if is_variants_file_of(file.file_name, project))
@@ -198,7 +197,7 @@ def _variant_documents(candidates: Sequence[Candidate], listing: Listing, projec
 def _groups(
     candidates: Sequence[Candidate], documents: Iterable[IndexFile], outline: ReleaseFacts, depth: Depth
 ) -> list[_Group]:
-    """The wheels by platform, nothing being expected of those that serve none, and no more than fit into memory."""
+    """The wheels by platform, without expectations for wheels that serve none, in groups that fit into memory."""
     wheels: dict[str, list[PlannedWheel]] = defaultdict(list)
     listed = (*(listing for candidate in candidates for listing in candidate.listings), *documents)
     for candidate, file in zip(candidates, outline.files, strict=True):
@@ -221,7 +220,7 @@ def _groups(
 def _file(
     candidate: Candidate, wheel: JudgedWheel | None, digests: Mapping[Path, str], expected: Mapping[str, str]
 ) -> ReleaseFile:
-    """What was found out about a file; little when it is not a wheel, or one that cannot be read."""
+    """The facts about a file; few if it is no wheel, or an unreadable one."""
     facts = wheel.facts if wheel else None
     reasons = [listing.yanked for listing in candidate.listings if listing.yanked is not None]
     file = ReleaseFile(
@@ -237,7 +236,7 @@ def _file(
 def _file_subject(
     file: ReleaseFile, release: ReleaseFacts, wheel: JudgedWheel | None, rules: Iterable[Rule]
 ) -> Subject:
-    """The wheel as ``verify`` judges it, or another file, and what the rules about the release say of it."""
+    """The wheel as ``verify`` judges it, or another file, with the results of release rules."""
     results = run_rules(rules, FileInRelease(file, release), Expectations())
     if wheel is not None:
         return replace(wheel.subject, results=(*wheel.subject.results, *results))

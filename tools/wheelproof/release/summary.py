@@ -1,4 +1,4 @@
-"""What a release engineer reads first: SHIP or STOP, the reasons, a line each, and the matrix. In text and Markdown."""
+"""The summary for release engineers: SHIP or STOP, the reasons, a line each, and the matrix. In text and Markdown."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
 class Reason(NamedTuple):
-    """What a rule says, and of which files: none when it is about the release as a whole."""
+    """The message of a rule, and its files: none if it is about the release as a whole."""
 
     label: str
     rule: str
@@ -30,9 +30,9 @@ class Reason(NamedTuple):
 
 
 def reasons(report: Report) -> tuple[Reason, ...]:
-    """Why not to ship, then what else to know: every finding above a note, and all that could not be checked.
+    """Reasons not to ship, then others: every finding above a note, and all unfinished checks.
 
-    What a rule says alike of several files is one reason.
+    Equal messages of a rule about several files are one reason.
     """
     found = [
         (result, subject)
@@ -101,7 +101,7 @@ def _sentence(reason: Reason, report: Report) -> str:
 
 
 def _matrix(report: Report, marks: Mapping[str, str]) -> list[list[str]]:
-    """Pythons down, platforms across: the verdict of each cell with its accelerator, "-" where nothing is expected."""
+    """Pythons down, platforms across: the verdict of each cell with its accelerator, "-" if nothing is expected."""
     facts: Mapping[str, Any] = report.subjects[0].facts
     cells = {
         (cell["platform"], cell["python"]): f"{marks[cell['verdict']]} {cell['accelerator']}".strip()

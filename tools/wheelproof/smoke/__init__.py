@@ -1,1 +1,1 @@
-"""The application behind ``wheelproof smoke``: run the kernels under an interpreter that has torch, and judge them."""
+"""The application of ``wheelproof smoke``: run the kernels under an interpreter that has torch, and judge them."""

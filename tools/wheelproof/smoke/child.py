@@ -1,6 +1,6 @@
 """Runs the suite in its own process, and gives back its report and its last words; nothing of it outlives the run.
 
-This process imports neither torch nor triton nor kernels_smoke: whatever they do to a process, they do it to the child.
+This process imports neither torch nor triton nor kernels_smoke, which may crash or hang a process.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ LARGEST_REPORT = 64 << 20  # bytes
 class SuiteEnd:
     """How the suite ended. ``status`` is its exit code, or the negative number of the signal that killed it.
 
-    ``report`` is what it wrote, None when it wrote nothing; ``words`` the end of what it said. ``stopped_by`` is the
-    signal that interrupted this process meanwhile, 0 for none.
+    ``report`` is None if it wrote none; ``words`` is the end of its output. ``stopped_by`` is the signal that
+    interrupted this process, 0 for none.
     """
 
     status: int
@@ -44,9 +44,9 @@ class SuiteEnd:
 def run_suite(python: str, options: Sequence[str], *, deadline: float, quiet: bool = False) -> SuiteEnd:
     """Run the suite with ``options`` under the interpreter ``python``, for at most ``deadline`` seconds.
 
-    What it says on the way is shown on standard error when that is a terminal, unless ``quiet``. Raises SourceError
-    when it cannot be started. When this process is interrupted (SIGINT, SIGTERM), everything that the suite has started
-    is ended first, and its report so far comes back; the interrupt is raised again where none exists.
+    Its output is shown on standard error if that is a terminal, unless ``quiet``. Raises SourceError if it cannot be
+    started. If this process is interrupted (SIGINT, SIGTERM), the suite and its children are ended, and the report so
+    far is returned; without a report the interrupt is raised again.
     """
     with scratch_folder() as folder, _words(quiet=quiet) as words:
         output = folder / "report.json"
@@ -77,16 +77,16 @@ def run_suite(python: str, options: Sequence[str], *, deadline: float, quiet: bo
 
 @dataclass
 class _Words:
-    """What the suite says. ``writing`` is its end of a pipe, or of a terminal when there is one to show it on."""
+    """The output of the suite. ``writing`` is its end of a pipe, or of a terminal if it is shown on one."""
 
     reading: int
     writing: int
     screen: BinaryIO | None
-    said: bytes = b""
+    tail: bytes = b""
 
     def take(self, chunk: bytes) -> None:
-        """Keep what the suite said, and show it."""
-        self.said = (self.said + chunk)[-4 * LAST_WORDS :]
+        """Keep output of the suite, and show it."""
+        self.tail = (self.tail + chunk)[-4 * LAST_WORDS :]
         if self.screen is not None:
             with contextlib.suppress(OSError):  # the terminal has gone; the work continues
                 self.screen.write(chunk)
@@ -94,8 +94,8 @@ class _Words:
 
     @property
     def last(self) -> str:
-        """The end of what was said, without what a progress display has drawn over."""
-        lines = self.said.decode(errors="replace").split("\n")
+        """The end of the output, without lines overwritten by a progress display."""
+        lines = self.tail.decode(errors="replace").split("\n")
         kept = (line.rstrip("\r").rpartition("\r")[2].replace("\x1b[K", "") for line in lines)
         return "\n".join(kept).strip()[-LAST_WORDS:]
 

@@ -1,4 +1,4 @@
-"""Which Python runs the kernels: the one that was requested, else the first available one that has torch."""
+"""Find the Python that runs the kernels: the requested one, else the first one with torch."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Interpreter:
     why: str
 
 
-def find_interpreter(asked: str, variables: Mapping[str, str]) -> Interpreter:
-    """The interpreter ``asked`` for: a path, a name on PATH (python3.12), or the folder of an environment.
+def find_interpreter(requested: str, variables: Mapping[str, str]) -> Interpreter:
+    """The interpreter ``requested`` for: a path, a name on PATH (python3.12), or the folder of an environment.
 
-    Without one that of this process, else that of the active environment (VIRTUAL_ENV, CONDA_PREFIX, the python3 on
-    PATH): the first that has torch. Nothing is run to find out. Raises NotFoundError if none exists.
+    Without one the Python of this process, else of the active environment (VIRTUAL_ENV, CONDA_PREFIX, the python3 on
+    PATH): the first with torch. Nothing is run. Raises NotFoundError without any.
     """
-    if asked:
-        return Interpreter(_asked(asked, variables), "asked for")
+    if requested:
+        return Interpreter(_requested(requested, variables), "asked for")
     if importlib.util.find_spec("torch") is not None:  # of a top-level module this looks for files, and imports nothing
         return Interpreter(sys.executable, "it runs wheelproof and has torch")
     environment = _active(variables)
@@ -41,21 +41,21 @@ def find_interpreter(asked: str, variables: Mapping[str, str]) -> Interpreter:
     return Interpreter(environment.interpreter, environment.found)
 
 
-def _asked(asked: str, variables: Mapping[str, str]) -> str:
-    path = Path(asked)
+def _requested(requested: str, variables: Mapping[str, str]) -> str:
+    path = Path(requested)
     if path.is_dir():
-        environment = find_environment(asked, variables=variables)
+        environment = find_environment(requested, variables=variables)
         if not environment.interpreter:
             raise NotFoundError(
                 f"{environment.path} has no interpreter", expected="an environment with a working interpreter"
             )
         return environment.interpreter
-    found = find_program(asked, variables)
+    found = find_program(requested, variables)
     if found is None and path.exists():
-        raise SourceError(f"{asked} cannot be run", expected="a Python interpreter")
+        raise SourceError(f"{requested} cannot be run", expected="a Python interpreter")
     if found is None:
-        raise NotFoundError(f"there is no {asked}", expected="an interpreter, or an environment folder")
-    return os.path.abspath(found)  # noqa: PTH100  # a link stays a link: it is what makes an interpreter that of a venv
+        raise NotFoundError(f"there is no {requested}", expected="an interpreter, or an environment folder")
+    return os.path.abspath(found)  # noqa: PTH100  # a link is kept: it makes an interpreter part of a venv
 
 
 def _active(variables: Mapping[str, str]) -> Environment | None:

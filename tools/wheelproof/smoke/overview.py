@@ -73,12 +73,12 @@ def environment_phrase(document: SmokeDocument) -> str:
 
 
 def kernel_headline(kernel: KernelFacts) -> str:
-    """Such as ``12 cases, 1.04 of the floor``; of several timed runs the one that is nearest to its bar."""
+    """Such as ``12 cases, 1.04 of the floor``; of several timed runs the nearest to its bar."""
     if kernel.mutants:
         return f"{kernel.score[0]} of {plural(kernel.score[1], 'mutant')} caught"
-    told = plural(len(kernel.cases), "case")
+    summary = plural(len(kernel.cases), "case")
     worst = kernel.worst_speed
-    return f"{told}, {worst.ratio:.2f} of {worst.versus or 'the floor'}" if worst else told
+    return f"{summary}, {worst.ratio:.2f} of {worst.versus or 'the floor'}" if worst else summary
 
 
 def gpu_headline(facts: GpuFacts) -> str:
@@ -88,8 +88,8 @@ def gpu_headline(facts: GpuFacts) -> str:
 
 def target_headline(target: TargetFacts) -> str:
     """Such as ``15 of 17 compile, 2 cannot or in part``."""
-    told = f"{len(target.sound)} of {len(target.kernels)} compile"
-    return told + (f", {len(target.impossible)} cannot or in part" if target.impossible else "")
+    summary = f"{len(target.sound)} of {len(target.kernels)} compile"
+    return summary + (f", {len(target.impossible)} cannot or in part" if target.impossible else "")
 
 
 def _run_phrase(document: SmokeDocument, kernels: Sequence[KernelFacts]) -> str:
@@ -170,7 +170,7 @@ def _gpu_table(document: SmokeDocument, kernels: Sequence[KernelFacts]) -> Table
 
 
 def _over_gpus(kernels: Sequence[KernelFacts]) -> list[KernelFacts]:
-    """Each kernel once, with the cases of all GPUs, and of each timed run the one that is furthest above its bar."""
+    """Each kernel once, with the cases of all GPUs, and the time of each run that is furthest above its bar."""
     found = []
     for name in dict.fromkeys(kernel.name for kernel in kernels):
         same = [kernel for kernel in kernels if kernel.name == name]
@@ -228,12 +228,12 @@ def _cases(kernel: KernelFacts) -> str:
     passed = sum(case.ending is Ending.PASS for case in kernel.cases)
     skipped = sum(case.ending is Ending.SKIP for case in kernel.cases)
     tried = len(kernel.cases) - skipped
-    told = str(tried) if passed == tried else f"{passed} of {tried}"
-    return f"{told}, {skipped} skipped" if skipped else told
+    summary = str(tried) if passed == tried else f"{passed} of {tried}"
+    return f"{summary}, {skipped} skipped" if skipped else summary
 
 
 def _verdict(runs: Iterable[CaseRun | SpeedRun]) -> str:
-    """What is wrong, in the suite's words; "above the bar" for a time that only the allowance for noise excuses."""
+    """The fault, in the suite's words; "above the bar" for a time that only the allowance for noise excuses."""
     runs = list(runs)
     bad = dict.fromkeys(str(run.ending) for run in runs if run.ending not in _GOOD)
     if bad:
@@ -284,13 +284,13 @@ def _code_verdict(target: TargetFacts, kernel: str) -> str:
 def _rates_sentences(document: SmokeDocument) -> Iterator[str]:
     """Copies, calls from Python and sustained load, a sentence for each GPU."""
     for reading in document.readings:
-        said = [*(_copies_and_calls(reading.rates) if reading.rates else ())]
+        parts = [*(_copies_and_calls(reading.rates) if reading.rates else ())]
         if soak := reading.soak:
             change = f"from {soak.first / 1e12:.0f} to {soak.last / 1e12:.0f} TF bf16"
             right = f"{soak.compared - soak.wrong} of {soak.compared} right"
-            said.append(f"{soak.asked_seconds:g} s of load: {change}, {right}")
-        if said:
-            yield f"{document.label(reading.gpu) or 'measured'}: {', '.join(said)}"
+            parts.append(f"{soak.asked_seconds:g} s of load: {change}, {right}")
+        if parts:
+            yield f"{document.label(reading.gpu) or 'measured'}: {', '.join(parts)}"
 
 
 def _copies_and_calls(rates: Rates) -> Iterator[str]:
@@ -303,31 +303,31 @@ def _copies_and_calls(rates: Rates) -> Iterator[str]:
 
 
 def left_out_sentences(document: SmokeDocument) -> Iterator[str]:
-    """What the level of the run does not run, one sentence for each level that does."""
-    left_out = document.left_out if document.cases else ()  # where nothing ran, what is said is why
+    """The cases outside of the run's level, one sentence for each level that has them."""
+    left_out = document.left_out if document.cases else ()  # if nothing ran, the reason is reported
     for level in dict.fromkeys(record.level for record in left_out):
         records = [record for record in left_out if record.level == level]
         whole = [record.kernel for record in records if not record.cases]
         some = [record for record in records if record.cases]
-        said = [f"all cases of {', '.join(whole)}"] if whole else []
+        parts = [f"all cases of {', '.join(whole)}"] if whole else []
         if some:
             count = plural(sum(len(record.cases) for record in some), "case")
-            said.append(f"{count} of {plural(len(some), 'other kernel' if whole else 'kernel')}")
-        yield f"omitted at level {document.level}, run by --level {level}: {'; '.join(said)}"
+            parts.append(f"{count} of {plural(len(some), 'other kernel' if whole else 'kernel')}")
+        yield f"omitted at level {document.level}, run by --level {level}: {'; '.join(parts)}"
 
 
 def _families(document: SmokeDocument) -> Iterator[str]:
-    """Where the kernels from outside come from, one sentence for each source."""
+    """The sources of external kernels, one sentence for each."""
     for family in document.families:
         yield f"from {family.label or family.source}: {', '.join(kernel.name for kernel in family.kernels)}"
 
 
 def _skips(document: SmokeDocument) -> Iterator[str]:
-    """What was skipped, one sentence for each reason."""
+    """Skipped cases, one sentence for each reason."""
     skipped: dict[str, dict[str, None]] = {}
-    told = [(probe.name, probe.ending, probe.message) for probe in document.probes]
-    told += [(run.kernel, run.ending, run.message) for run in (*document.runs, *document.mutants)]
-    for name, ending, message in told:
+    summary = [(probe.name, probe.ending, probe.message) for probe in document.probes]
+    summary += [(run.kernel, run.ending, run.message) for run in (*document.runs, *document.mutants)]
+    for name, ending, message in summary:
         if ending is Ending.SKIP:
             skipped.setdefault(message, {})[name] = None
     for reason, names in skipped.items():

@@ -1,4 +1,4 @@
-"""Runs the suite, turns what it says into facts, and judges them: the installation, each kernel, each target."""
+"""Run the suite, decode its report into facts, and judge them: the installation, each kernel, each target."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from wheelproof.smoke.child import SuiteEnd, run_suite
 from wheelproof.smoke.overview import environment_phrase, gpu_headline, kernel_headline, overview, target_headline
 from wheelproof.smoke.request import SmokeRequest
 
-ENDED = "KRN001"  # holds whatever rules were selected: a suite without a report must not look like a pass
+ENDED = "KRN001"  # applied with any selection: a suite without a report must not pass
 _USAGE, _INTERRUPTED, _OWN_ENDS = 2, 130, (0, 1, 3)  # exit codes of the suite
 
 
 def smoke(request: SmokeRequest, *, deadline: float, selection: Selection, quiet: bool = False) -> tuple[Report, int]:
-    """Run the suite for at most ``deadline`` seconds and judge what it reports, in part where it did not end.
+    """Run the suite for at most ``deadline`` seconds and judge its report, a partial one if it did not end.
 
-    The number is that of the signal that interrupted this process, 0 for none. Raises UsageError for what the suite or
-    the catalogue of rules does not know, SourceError when the interpreter cannot be started, KeyboardInterrupt or
-    SystemExit when the suite was interrupted and had nothing to report yet.
+    The number is the signal that interrupted this process, 0 for none. Raises UsageError for names unknown to the suite
+    or the catalogue of rules, SourceError if the interpreter cannot be started, KeyboardInterrupt or SystemExit if the
+    suite was interrupted before it had a report.
     """
     opened = OpenReport("smoke")
     rules = selection.rules_by_kind(("installation", "gpu", "kernel", "gpu-target"))
@@ -78,7 +78,7 @@ def read_outcome(ended: SuiteEnd, deadline: float) -> SmokeDocument | NoDocument
 
 
 def _why_partial(document: SmokeDocument, ended: SuiteEnd, deadline: float) -> str:
-    """What ended the suite; where it ended by itself, it says why."""
+    """The reason for the end of the suite, from the suite itself if it ended normally."""
     if ended.status in _OWN_ENDS and not ended.timed_out:
         return document.partial
     if ended.stopped_by:
@@ -123,7 +123,7 @@ def _kernels(request: SmokeRequest, outcome: SmokeDocument | NoDocument) -> list
 
 
 def _gpus(outcome: SmokeDocument | NoDocument) -> list[GpuFacts]:
-    """The GPUs that were tried, in a run that says what was measured of each."""
+    """The tested GPUs, in a run with measurements of each."""
     if isinstance(outcome, NoDocument):
         return []
     readings = {reading.gpu: reading for reading in outcome.readings}
@@ -139,8 +139,8 @@ def _targets(request: SmokeRequest, outcome: SmokeDocument | NoDocument) -> list
     if isinstance(outcome, NoDocument):
         return []
     compiled = sorted(outcome.compiled, key=lambda compilation: compilation.kernel)  # they arrive in any order
-    told = dict.fromkeys(compilation.target for compilation in compiled)
-    names = dict.fromkeys((*(name for name in request.targets if name in told), *told))
+    reported = dict.fromkeys(compilation.target for compilation in compiled)
+    names = dict.fromkeys((*(name for name in request.targets if name in reported), *reported))
     return [TargetFacts(name, tuple(c for c in compiled if c.target == name), products_of(name)) for name in names]
 
 
@@ -151,10 +151,10 @@ def _installation(
     if isinstance(outcome, NoDocument):
         known = {"interpreter": request.python, "last_words": outcome.last_words}
         return _subject(request.python, "installation", "gave no report", known, facts, [get_rule(ENDED)])
-    told = dict(_installation_facts(request, outcome))
-    if outcome.partial:  # a rule that holds whatever was selected, as above
+    details = dict(_installation_facts(request, outcome))
+    if outcome.partial:  # applied with any selection, as above
         rules = [*rules, *(rule for rule in [get_rule(ENDED)] if rule.id not in {each.id for each in rules})]
-    return _subject(request.python, "installation", environment_phrase(outcome), told, facts, rules)
+    return _subject(request.python, "installation", environment_phrase(outcome), details, facts, rules)
 
 
 def _subject(name: str, kind: str, headline: str, facts: dict[str, Any], judged: Any, rules: Sequence[Rule]) -> Subject:

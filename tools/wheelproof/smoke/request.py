@@ -1,4 +1,4 @@
-"""What is asked of the suite, as its own options, and as the command that asks for the same again."""
+"""A request to the suite, as its options, and as the command that repeats it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PER_TARGET = 180.0
 class SmokeRequest:
     """A run of the suite: on ``device`` at ``level``, or a compilation for ``targets`` (``sm_100``) when there are any.
 
-    ``python`` is the interpreter; ``only`` are names of kernels and families, all when empty. ``seed`` None lets the
-    suite choose one. ``gpus`` are numbers or UUIDs, all when empty; ``soak`` are the seconds of sustained load.
-    ``kernels`` are files (absolute paths) and modules with kernels from outside, ``plugins`` adds those of installed
-    packages, and ``mutants`` runs faulty variants of the kernels instead of these.
+    ``python`` is the interpreter; ``only`` are names of kernels and families, all if empty. ``seed`` None lets the
+    suite choose one. ``gpus`` are numbers or UUIDs, all if empty; ``soak`` are the seconds of sustained load.
+    ``kernels`` are files (absolute paths) and modules with external kernels, ``plugins`` adds those of installed
+    packages, and ``mutants`` runs faulty variants of the kernels instead.
     """
 
     python: str

@@ -1,1 +1,1 @@
-"""The application behind ``wheelproof stack``: resolve requirements for a target, and judge what that gives."""
+"""The application of ``wheelproof stack``: resolve requirements for a target, and judge the result."""

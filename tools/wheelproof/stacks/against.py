@@ -1,4 +1,4 @@
-"""Two reports on a stack, before and after a change, as one report about what changes."""
+"""Compare two reports on a stack, before and after a change, in one report."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def compare_reports(
     *,
     fails: bool = False,
 ) -> Report:
-    """What changes on each target. ``before`` is None where the file did not exist; ``fails``: what got worse fails."""
+    """The changes on each target. ``before`` is None if the file did not exist; with ``fails`` a regression fails."""
     rules = judgement.selection.rules(KIND)
     subjects, answers, tables = [], [], []
     machines = [target.machine for target in targets]
@@ -89,7 +89,7 @@ def _stack_of(report: Report, target: Target) -> Subject | None:
 
 
 def _unreadable(stack: Subject) -> str:
-    """Why a stack could not be judged at all; "" when it was."""
+    """Why a stack could not be judged at all; "" if it was."""
     if "packages" in stack.facts:
         return ""
     return next((result.message for result in stack.results if result.outcome is Outcome.ERROR), "")
@@ -141,7 +141,7 @@ def _open(results: Sequence[CheckResult]) -> set[str]:
 
 
 def _answer(changes: StackChanges, results: Sequence[CheckResult]) -> Answer:
-    """What got worse, in the first line; else what is not decided, else what changes."""
+    """The first line: regressions, else undecided questions, else changes."""
     worse = [f"{change.name} on {changes.where}: {change.worse}" for change in changes.changes if change.worse]
     worse += [f"{changes.where}: {sentence}" for sentence in changes.worse]
     unknown = [f"{changes.where}: {sentence}" for sentence in changes.unknown]
@@ -215,7 +215,7 @@ def _row(change: PackageChange) -> tuple[str, ...]:
 
 
 def _kind(side: PackageSide | None) -> str:
-    """The accelerator without its version, else what would be installed."""
+    """The accelerator without its version, else the kind of file."""
     return side.built_for.removesuffix(side.cuda).strip() if side else "not installed"
 
 

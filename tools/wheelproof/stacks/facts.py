@@ -1,4 +1,4 @@
-"""From what was read of the wheels of a resolution to the facts of the stack."""
+"""Make the facts of a stack from the facts of its wheels."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from wheel_checks.targets.selection import Choice, Reason, choose
 from wheel_checks.targets.target import Target
 from wheelproof.stacks.packages import Pick, ResolvedStack
 from wheelproof.stacks.places import place_of
-from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.asked import Requested
 from wheelproof.wheels.indexes import KnownIndexes
 from wheelproof.wheels.model import JudgedWheel
 
@@ -47,16 +47,16 @@ _NO_WHEEL = Unavailable("there is no wheel to read")
 
 
 def build_facts(
-    asked: Asked, stack: ResolvedStack, judged: Mapping[str, JudgedWheel], gpus: Sequence[str], expected: str
+    requested: Requested, stack: ResolvedStack, judged: Mapping[str, JudgedWheel], gpus: Sequence[str], expected: str
 ) -> StackFacts:
-    """The facts of the resolved stack. ``judged`` maps names of packages to what was read of their wheels.
+    """The facts of the resolved stack. ``judged`` maps package names to judged wheels.
 
     ``expected`` is the accelerator that torch is expected to have, "" for any.
     """
     settled, target = stack.settled, stack.target
     archives = settled.archives
     linked = [_linked(p.package, judged.get(p.package.name), archives.get(p.package.name)) for p in stack.picks]
-    demands = find_demands(asked.known, linked, target)
+    demands = find_demands(requested.known, linked, target)
     packages = [_package(pick, judged.get(pick.package.name), target) for pick in stack.picks]
     conflicts = []
     for unusable in settled.resolution.unusable:
@@ -65,14 +65,14 @@ def build_facts(
             conflicts.append(conflict_of(unusable.explanation))
         else:
             packages.append(_without_wheel(unusable, choice, target))
-    packages = _demanded(packages, asked, stack, linked, demands)
-    packages = _with_reasons(packages, asked, stack.picks, gpus, expected)
+    packages = _demanded(packages, requested, stack, linked, demands)
+    packages = _with_reasons(packages, requested, stack.picks, gpus, expected)
     packages.sort(key=lambda package: package.name)
     if stack.lock is not None:
-        path, by_name = os.path.normpath(asked.files[0]), {pick.package.name: pick for pick in stack.picks}
+        path, by_name = os.path.normpath(requested.files[0]), {pick.package.name: pick for pick in stack.picks}
         packages = [_with_entry(p, stack.entries.get(p.name), by_name.get(p.name), path) for p in packages]
     return StackFacts(
-        asked.names,
+        requested.names,
         target,
         tuple(packages),
         tuple(conflicts),
@@ -87,12 +87,12 @@ def build_facts(
 
 def _demanded(
     packages: Iterable[StackPackage],
-    asked: Asked,
+    requested: Requested,
     stack: ResolvedStack,
     linked: Iterable[LinkedPackage],
     demands: Mapping[str, tuple[Demand, ...]],
 ) -> list[StackPackage]:
-    """The packages with who demands them, where, and the source archive of those that have no wheel."""
+    """The packages with their demands and, without a wheel, their source archive."""
     labels = {package.label: package.name for package in linked}
     extras = {package.name: package.cuda_extras for package in linked}
     chains = {package.name: chain_to(package.name, demands, labels) for package in packages}
@@ -104,14 +104,14 @@ def _demanded(
             cuda_extras=extras.get(package.name, ()),
             archive=stack.settled.archives.get(package.name),
             unread_archive=stack.settled.failed.get(package.name, ""),
-            place=place_of(package.name, chains[package.name], asked),
+            place=place_of(package.name, chains[package.name], requested),
         )
         for package in packages
     ]
 
 
 def _with_reasons(
-    packages: Sequence[StackPackage], asked: Asked, picks: Iterable[Pick], gpus: Sequence[str], expected: str
+    packages: Sequence[StackPackage], requested: Requested, picks: Iterable[Pick], gpus: Sequence[str], expected: str
 ) -> list[StackPackage]:
     """The packages with why each should be built for a GPU, and why for the CPU."""
     wanted = f"a GPU is required ({', '.join(gpus)})" if gpus else f"{expected} is expected" if expected in GPU else ""
@@ -120,7 +120,7 @@ def _with_reasons(
     found = []
     for package in packages:
         other = next((build for build in builds if build.name != package.name), None)
-        cpu_reason = asked_for_cpu(asked.chosen, package.demands, by_name.get(package.name))
+        cpu_reason = requested_for_cpu(requested.chosen, package.demands, by_name.get(package.name))
         by_others = other is not None and not cpu_reason and expected != CPU
         reason = wanted or (f"{other.label} is built for {_label(other)}" if other and by_others else "")
         found.append(replace(package, gpu_reason=reason, cpu_reason=cpu_reason))
@@ -130,7 +130,7 @@ def _with_reasons(
 def _unlisted(
     packages: Iterable[StackPackage], stack: ResolvedStack, demands: Mapping[str, tuple[Demand, ...]]
 ) -> tuple[Demand, ...]:
-    """What files with hashes do not list, though it is required; nothing is missing from what was resolved."""
+    """Requirements that files with hashes do not list; a resolution has none."""
     if stack.unhashed is None:
         return ()
     there = {package.name for package in packages} | stack.left_out.keys()
@@ -138,7 +138,7 @@ def _unlisted(
     return tuple(demands[name][0] for name in sorted(demands.keys() - there) if demands[name])
 
 
-def asked_for_cpu(chosen: Sequence[str], demands: Sequence[Demand], pick: Pick | None) -> str:
+def requested_for_cpu(chosen: Sequence[str], demands: Sequence[Demand], pick: Pick | None) -> str:
     """Who asks for a build for the CPU by its name: an extra or a group, a version (``==2.9.0+cpu``), an index or an
     address with a part ``cpu``; "" for no one.
     """
@@ -194,7 +194,7 @@ def _package(pick: Pick, item: JudgedWheel | None, target: Target) -> StackPacka
     if pick.wheel is None:
         distribution = SDIST if pick.choice.sdist_only or pick.package.source else NO_FILE
         where = f"{pick.package.name} is installed from {'a ' * (pick.package.source != 'vcs')}{pick.package.source}"
-        told = where if pick.package.source else pick.choice.explanation
+        why = where if pick.package.source else pick.choice.explanation
         return StackPackage(
             pick.package.name,
             pick.package.version,
@@ -202,7 +202,7 @@ def _package(pick: Pick, item: JudgedWheel | None, target: Target) -> StackPacka
             distribution,
             _NO_WHEEL,
             choice=pick.choice,
-            explanation=told,
+            explanation=why,
         )
     facts = item.facts if item else None
     version = pick.package.version or str(pick.choice.version or "")
@@ -226,7 +226,7 @@ def _without_wheel(unusable: Unusable, choice: Choice, target: Target) -> StackP
 
 
 def _missing_choice(unusable: Unusable, demands: Sequence[Demand], target: Target, indexes: KnownIndexes) -> Choice:
-    """What the index offers of a package of which uv found no wheel, under all demands on it together."""
+    """The offers of the index for a package without a wheel, under all demands on it."""
     specifiers = [str(d.requirement.specifier) for d in demands if d.requirement.specifier]
     requirement = Requirement(f"{unusable.name}{','.join(specifiers)}")
     try:

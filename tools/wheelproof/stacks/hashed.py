@@ -24,7 +24,7 @@ from wheel_checks.sources.uv.resolver import NoSolutionError
 from wheel_checks.targets.selection import Choice, choose
 from wheel_checks.targets.target import Target
 from wheelproof.stacks.packages import Pick, planned
-from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.asked import Requested
 from wheelproof.wheels.declared_model import Line
 from wheelproof.wheels.indexes import KnownIndexes
 from wheelproof.wheels.judging import AT_ONCE
@@ -34,7 +34,7 @@ _FRAGMENT = re.compile(r"[#&](?:md5|sha1|sha224|sha256|sha384|sha512)=[0-9a-fA-F
 
 @dataclass(frozen=True, slots=True)
 class HashedFiles:
-    """What requirements files with hashes give on a target. ``left_out`` are packages that cannot be inspected."""
+    """The files that requirements with hashes select on a target. ``left_out`` packages cannot be checked."""
 
     picks: tuple[Pick, ...]
     unhashed: tuple[Unhashed, ...]
@@ -54,39 +54,41 @@ class _Pinned:
         return exact_pin(self.requirement)
 
 
-def requires_hashes(asked: Asked) -> bool:
+def requires_hashes(requested: Requested) -> bool:
     """Whether pip would require hashes: only requirements files are requested, and a line has a hash or says so."""
-    if asked.requirements or any(path.suffix == ".toml" for path in asked.files):
+    if requested.requirements or any(path.suffix == ".toml" for path in requested.files):
         return False
-    return asked.declared.require_hashes or any(line.hashes for line in _lines(asked))
+    return requested.declared.require_hashes or any(line.hashes for line in _lines(requested))
 
 
 def read_hashed(
-    asked: Asked, target: Target, indexes: KnownIndexes, left_out: Mapping[str, WheelproofError]
+    requested: Requested, target: Target, indexes: KnownIndexes, left_out: Mapping[str, WheelproofError]
 ) -> HashedFiles:
-    """The file that pip takes for each line whose marker holds on ``target``.
+    """The file that pip chooses for each line whose marker matches ``target``.
 
     Raises NoSolutionError for a package with two versions, and SourceError when an index does not answer.
     """
-    pinned, unhashed = _pinned(asked, target, left_out)
+    pinned, unhashed = _pinned(requested, target, left_out)
     with ThreadPoolExecutor(AT_ONCE, "pick") as pool:
         found = list(pool.map(lambda one: _pick(one, target, indexes), pinned))
     unknown = {pick.package.name: error for pick, error in found if error is not None}
     return HashedFiles(tuple(pick for pick, error in found if error is None), unhashed, unknown)
 
 
-def _lines(asked: Asked) -> list[Line]:
-    """The lines of requirements files; those of projects that they name say what these require."""
-    return [line for line in asked.declared.lines if not line.constraint and not line.file.endswith(".toml")]
+def _lines(requested: Requested) -> list[Line]:
+    """The lines of requirements files; and the requirements of their projects."""
+    return [line for line in requested.declared.lines if not line.constraint and not line.file.endswith(".toml")]
 
 
 def _pinned(
-    asked: Asked, target: Target, left_out: Mapping[str, WheelproofError]
+    requested: Requested, target: Target, left_out: Mapping[str, WheelproofError]
 ) -> tuple[list[_Pinned], tuple[Unhashed, ...]]:
-    active = {id(r) for r in active_with_extras((line.requirement for line in asked.declared.lines), target.markers())}
+    active = {
+        id(r) for r in active_with_extras((line.requirement for line in requested.declared.lines), target.markers())
+    }
     unhashed: list[Unhashed] = []
     found: dict[str, _Pinned] = {}
-    for line in _lines(asked):
+    for line in _lines(requested):
         if id(line.requirement) not in active or line.name in left_out:
             continue
         is_direct = bool(line.requirement.url)
@@ -102,7 +104,7 @@ def _pinned(
             _agree(known, line)
             new = replace(new, hashes=new.hashes & known.hashes)
         found[line.name] = new
-    for line in asked.declared.lines:
+    for line in requested.declared.lines:
         if line.constraint and id(line.requirement) in active and line.name in found:
             _agree(found[line.name], line)
     return list(found.values()), tuple(unhashed)
@@ -120,7 +122,7 @@ def _agree(known: _Pinned, line: Line) -> None:
 
 
 def _pick(one: _Pinned, target: Target, indexes: KnownIndexes) -> tuple[Pick, WheelproofError | None]:
-    """The file for one package; with an error where it cannot be known which file the hashes admit."""
+    """The file for one package; with an error if it cannot be known which file the hashes admit."""
     name = canonicalize_name(one.requirement.name)
     plain = Requirement(str(one.requirement).partition(";")[0])
     if one.requirement.url:
@@ -147,7 +149,7 @@ def _pick(one: _Pinned, target: Target, indexes: KnownIndexes) -> tuple[Pick, Wh
 
 
 def _without_file(pick: Pick, one: _Pinned, listed: Sequence[IndexFile]) -> tuple[Pick, WheelproofError | None]:
-    """Why the hashes admit no file; with an error where the index states hashes of another kind."""
+    """Why the hashes admit no file; with an error if the index states hashes of another kind."""
     choice, name = pick.choice, one.requirement.name
     kinds = {value.partition(":")[0] for value in one.hashes}
     unknown = [file for file in listed if not kinds & file.hashes.keys()]

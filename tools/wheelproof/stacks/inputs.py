@@ -1,4 +1,4 @@
-"""What the user requested: requirements, wheels and requirements files on the command line."""
+"""Read the arguments: requirements, wheels and requirements files on the command line."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.targets.extras_and_groups import NO_EXTRAS, ExtrasAndGroups
 from wheelproof.stacks.locks import LockRequest, find_lock, read_lock_request
-from wheelproof.wheels.asked import Asked, parse_asked
+from wheelproof.wheels.asked import Requested, parse_requested
 
 
 def read_inputs(
     texts: Sequence[str], requirement_files: Sequence[str], chosen: ExtrasAndGroups = NO_EXTRAS
-) -> tuple[Asked, LockRequest | None]:
-    """What the arguments and ``-r`` files ask for, and the lock file when they name one.
+) -> tuple[Requested, LockRequest | None]:
+    """The request of the arguments and ``-r`` files, and their lock file, if any.
 
-    Raises what :func:`parse_inputs` and reading a lock raise.
+    Raises the errors of :func:`parse_inputs` and of reading a lock.
     """
     path = find_lock(texts, requirement_files)
     if path is None:
         return parse_inputs(texts, requirement_files, chosen), None
     lock = read_lock_request(path, chosen)
-    return lock.asked, lock
+    return lock.requested, lock
 
 
-def parse_inputs(texts: Sequence[str], requirement_files: Sequence[str], chosen: ExtrasAndGroups = NO_EXTRAS) -> Asked:
-    """What the arguments (requirements, wheels, ``pyproject.toml``) and ``-r`` files ask for.
+def parse_inputs(
+    texts: Sequence[str], requirement_files: Sequence[str], chosen: ExtrasAndGroups = NO_EXTRAS
+) -> Requested:
+    """The request of the arguments (requirements, wheels, ``pyproject.toml``) and ``-r`` files.
 
-    Raises UsageError for what is not one of these, for a file that cannot be read, and for extras and groups where no
-    project is judged.
+    Raises UsageError for an invalid argument, for an unreadable file, and for extras and groups without a project.
     """
     requirements: list[str] = []
     files = [Path(name) for name in requirement_files]
@@ -45,7 +46,7 @@ def parse_inputs(texts: Sequence[str], requirement_files: Sequence[str], chosen:
     if (chosen.names or chosen.all_extras) and not any(path.suffix == ".toml" for path in files):
         what = "an extra or group was given, but no project is checked"
         raise UsageError(what, expected="pyproject.toml or a lock file", hint="of a package: 'name[extra]'")
-    return parse_asked(
+    return parse_requested(
         requirements,
         files,
         chosen=chosen,

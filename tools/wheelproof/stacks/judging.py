@@ -1,4 +1,4 @@
-"""Judges a stack by what was read of its wheels, or for a target without a stack by the reason."""
+"""Judge a stack by its wheels, or report why a target has no stack."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from wheelproof.stacks.request import StackRequest
 from wheelproof.stacks.table import JudgedStack, headline, package_facts, table
 from wheelproof.wheels.indexes import with_offers
 from wheelproof.wheels.judging import machine_subjects, unreadable
-from wheelproof.wheels.model import JudgedWheel, Judgement, drivers_asked
+from wheelproof.wheels.model import JudgedWheel, Judgement, requested_drivers
 from wheelproof.wheels.resolving import UndecidedConflictError
 
 if TYPE_CHECKING:  # few packages have variants, and few runs name GPUs
@@ -45,7 +45,7 @@ class StackJudge:
         wheels = {p.package.name: by_name[p.wheel.file_name, p.wheel.target] for p in stack.picks if p.wheel}
         gpus = request.gpus if machine is None else tuple(filter(None, [machine.gpu]))
         torch = judgement.expectations.of_torch
-        facts = build_facts(request.asked, stack, wheels, gpus, torch.accelerator if torch else "")
+        facts = build_facts(request.requested, stack, wheels, gpus, torch.accelerator if torch else "")
         offers = {
             p.name: offers_of(p, wheels[p.name].planned, stack.indexes, pre=request.pre)
             for p in facts.packages
@@ -62,7 +62,7 @@ class StackJudge:
 
     def unresolved(self, target: Target, error: WheelproofError) -> JudgedStack:
         """A target without a stack: its requirements have no solution, or that is not known."""
-        facts = StackFacts(self.request.asked.names, target)
+        facts = StackFacts(self.request.requested.names, target)
         if isinstance(error, NoSolutionError):
             computed = error.computed if isinstance(error, UndecidedConflictError) else ()
             facts = replace(facts, conflicts=(conflict_of(error.explanation, computed),))
@@ -81,8 +81,8 @@ class StackJudge:
         packages: Sequence[Subject] = (),
         others: Sequence[Subject] = (),
     ) -> JudgedStack:
-        asked, judgement = self.request.asked, self.judgement
-        results = at_place(run_rules(self.rules["stack"], facts, judgement.expectations), place_of("", (), asked))
+        requested, judgement = self.request.requested, self.judgement
+        results = at_place(run_rules(self.rules["stack"], facts, judgement.expectations), place_of("", (), requested))
         rows = table(packages, judgement.selection.fail_on)
         shown: dict[str, Any] = {
             "requested": list(facts.requested),
@@ -101,10 +101,10 @@ class StackJudge:
 
     def _id(self, target: Target, machine: Machine | None = None) -> str:
         where = f"{target.label}, {machine.label}" if machine else target.label
-        return f"{redact_text(self.request.asked.label)} on {where}"
+        return f"{redact_text(self.request.requested.label)} on {where}"
 
     def _package(self, package: StackPackage, wheel: JudgedWheel | None) -> Subject:
-        """The wheel as ``verify`` judges it, with the results of the rules for packages; or what has no wheel."""
+        """The wheel as ``verify`` judges it, with the results of package rules; or a package without a wheel."""
         facts = package_facts(package)
         results = run_rules(self.rules["package"], package, self.judgement.expectations)
         if wheel is None:
@@ -123,8 +123,8 @@ def _not_looked_at(name: str, target: Target, error: WheelproofError) -> Subject
 
 
 def _question(judgement: Judgement, target: Target, machine: Machine | None = None) -> StackQuestion:
-    """What is asked about one target, or about one machine of it."""
-    gpus, driver = gpus_there(judgement.expectations.gpus, target.machine), drivers_asked(judgement.expectations)
+    """The question about one target, or one of its machines."""
+    gpus, driver = gpus_there(judgement.expectations.gpus, target.machine), requested_drivers(judgement.expectations)
     names = tuple(gpu.name for gpu in gpus)
     if machine is not None:
         names, driver = tuple(filter(None, [machine.gpu])), machine.driver if driver else ""

@@ -1,7 +1,7 @@
-"""Reads what a lock names for one target: from the configured indexes, by name and hash, without resolving.
+"""Read a lock's packages for one target from the configured indexes, by name and hash, without resolving.
 
-The lock is of a tree, and so are its addresses: a file is read where a configured index lists one of that name and
-hash, or where its address is trusted. All other files are declared: their names say what they say, and nothing more.
+The addresses in a lock come from a tree: a file is read only from a configured index with that name and hash, or from a
+trusted address. Other files are declared: only their names are known.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from wheelproof.wheels.model import PlannedWheel
 from wheelproof.wheels.resolving import Settled
 
 REUSED = 86_400.0
-"""Seconds that what an index lists of locked files is used again: files of an index do not change."""
+"""Seconds for which index entries of locked files are reused: files of an index do not change."""
 
 _WHOLE = 16 << 20  # bytes of a source archive that is read whole, to know that it is pure Python
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What counts of index pages. ``missing`` are projects of which no index has what the lock names."""
+    """The relevant entries of index pages. ``missing`` are projects whose locked files are on no index."""
 
     listings: Mapping[str, Listing] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class _Located:
-    """One locked package: what is taken, and what to say of it."""
+    """One locked package, its file, and its notes."""
 
     pick: Pick
     entry: LockedEntry
@@ -68,7 +68,7 @@ class _Located:
 def read_locked(
     request: LockRequest, config: IndexConfig, client: HttpClient, target: Target, *, offline: bool
 ) -> list[ResolvedStack]:
-    """What the target gets of the lock, as the only stack. Raises FormatError for a marker that cannot be evaluated."""
+    """The packages of the lock for the target, as the only stack. Raises FormatError for an invalid marker."""
     selected = select(request.lock, target, request.choice)
     conda = sum(package.source == CONDA for package in selected.packages)
     facts = LockFacts(request.path.name, request.lock.format, selected.outside, selected.open, selected.notes, conda)
@@ -95,7 +95,7 @@ def read_locked(
 def _remembered(
     keeping: Keeping, locating: _Locating, files: Sequence[LockedPackage], pinned: Mapping[str, str]
 ) -> _Kept:
-    """What counts of the index pages, as it was kept or is read now."""
+    """The relevant index entries, from the cache or read now."""
     request, target, config = locating.request, locating.target, locating.config
     words = [f"a lock, by wheelproof {__version__} {readers_version()}", request.digest, str(target)]
     words += [request.path.name, str(request.choice), *config.indexes, config.strategy, str(sorted(pinned.items()))]
@@ -171,9 +171,9 @@ class _Locating:
         address = redact(package.origin)[:300]
         return _Located(Pick(package, None, choice), self._entry(package, address=address, build=package.build))
 
-    def _entry(self, package: LockedPackage, **said: object) -> LockedEntry:
+    def _entry(self, package: LockedPackage, **fields: object) -> LockedEntry:
         entry = LockedEntry(self.request.path.name, package.line)
-        return replace(entry, **said)  # type: ignore[arg-type]  # each is a field of the entry
+        return replace(entry, **fields)  # type: ignore[arg-type]  # each is a field of the entry
 
     def _one(self, package: LockedPackage) -> _Located:
         exact = package.version and not package.direct
@@ -219,7 +219,7 @@ class _Locating:
             return None, (), None
         try:
             listed = self.indexes.files(package.name)
-        except (NotFoundError, UsageError):  # also where no index is configured
+        except (NotFoundError, UsageError):  # also if no index is configured
             return None, (), None
         same_name = [file for file in listed if file.file_name == taken.file_name]
         same = [file for file in same_name if _agree(file, taken)]
@@ -234,7 +234,7 @@ class _Locating:
         return found, listed if found else (), None
 
     def _own_place(self, taken: IndexFile) -> str:
-        """The address of the lock where it may be read: inside the tree, or on a trusted host; "" where it may not."""
+        """The address of the lock if it may be read: inside the tree, or on a trusted host; "" if it may not."""
         if is_file_url(taken.url):
             return taken.url if is_inside(path_of(taken.url), self.tree) else ""
         return (self.config.trust.allowed(taken.url) or "") if taken.url else ""
@@ -250,7 +250,7 @@ class _Locating:
         return Address(url, self.request.path.name).host if url else ""
 
     def _with_archive(self, found: _Located) -> _Located:
-        """The package with its source archive read, where it can be."""
+        """The package with its source archive read, if it can be."""
         file = found.pick.choice.sdist
         package = found.pick.package
         if file is None or found.entry.unread or found.entry.wrong or not file.file_name.endswith(READABLE):
@@ -268,7 +268,7 @@ class _Locating:
 
 
 def _agree(one: IndexFile, other: IndexFile) -> bool | None:
-    """Whether the hashes that both state are the same; None where they state no common one."""
+    """Whether the hashes that both state are the same; None if they state no common one."""
     common = one.hashes.keys() & other.hashes.keys()
     return all(one.hashes[key] == other.hashes[key] for key in common) if common else None
 
@@ -280,5 +280,5 @@ def _is_foreign(taken: IndexFile, listed: Sequence[IndexFile]) -> bool:
 
 def _contradiction(taken: IndexFile, stated: IndexFile) -> WrongLockedHash:
     key = max(taken.hashes.keys() & stated.hashes.keys())
-    said = f"{key}:{taken.hashes[key]}", f"{key}:{stated.hashes[key]}"
-    return WrongLockedHash(taken.file_name, *said, stated.index)
+    hashes = f"{key}:{taken.hashes[key]}", f"{key}:{stated.hashes[key]}"
+    return WrongLockedHash(taken.file_name, *hashes, stated.index)

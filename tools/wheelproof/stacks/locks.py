@@ -16,7 +16,7 @@ from wheel_checks.targets.extras_and_groups import ExtrasAndGroups
 from wheel_checks.targets.lock_markers import python_fits
 from wheel_checks.targets.locked import covered_targets, python_of, validated
 from wheel_checks.targets.target import Target, parse_targets, this_machine
-from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.asked import Requested
 from wheelproof.wheels.declared_model import Declared
 
 _SUFFIXES = (".toml", ".lock")
@@ -27,9 +27,7 @@ _PYTHONS = tuple(f"3.{minor}" for minor in range(8, 16))
 
 @dataclass(frozen=True, slots=True)
 class LockRequest:
-    """A lock, where it is, what was chosen of it, and the hash of its bytes. ``named`` are the extras and groups that
-    the user named: ``--all-extras`` names none.
-    """
+    """A lock, its path, the selection from it, and its hash. ``named`` are extras and groups requested by name."""
 
     path: Path
     lock: Lock
@@ -38,9 +36,9 @@ class LockRequest:
     named: tuple[str, ...] = ()
 
     @property
-    def asked(self) -> Asked:
-        """What is requested, for the report: the file, and no requirement."""
-        return Asked((), (self.path,), (), Declared(), self.named)
+    def requested(self) -> Requested:
+        """The request for the report: the file, without requirements."""
+        return Requested((), (self.path,), (), Declared(), self.named)
 
 
 def find_lock(texts: Sequence[str], files: Sequence[str]) -> Path | None:
@@ -70,7 +68,7 @@ def _is_lock(path: Path) -> bool:
 
 
 def read_lock_request(path: Path, choice: ExtrasAndGroups) -> LockRequest:
-    """The lock and what was chosen of it. Raises UsageError and FormatError, each with one sentence."""
+    """The lock and the selection from it. Raises UsageError and FormatError, each with one sentence."""
     try:
         data = read_start(path, MAX_SIZE + 1, given=True)
     except (OSError, ValueError) as error:

@@ -23,24 +23,24 @@ _INCLUDES = ("-r", "--requirement", "-c", "--constraint")
 
 @contextmanager
 def opened_other(request: StackRequest, against: str, chosen: ExtrasAndGroups) -> Iterator[StackRequest | None]:
-    """The request for the other side, for the same targets; None where the commit has no such file.
+    """The request for the other side, for the same targets; None if the commit has no such file.
 
-    Raises UsageError where not one file alone is judged, and what reading the other file raises.
+    Raises UsageError unless exactly one file is judged, and errors of reading the other file.
     """
-    asked = request.asked
-    if asked.requirements or len(asked.files) != 1:
+    requested = request.requested
+    if requested.requirements or len(requested.files) != 1:
         raise UsageError("--against compares one file", expected="one lock, requirements file or pyproject.toml")
-    with other_side(asked.files[0], against) as path:
+    with other_side(requested.files[0], against) as path:
         if path is None:
             yield None
             return
         other, lock = read_inputs([], [str(path)], chosen)
-        yield replace(request, asked=other, lock=lock)
+        yield replace(request, requested=other, lock=lock)
 
 
 @contextmanager
 def other_side(path: Path, against: str) -> Iterator[Path | None]:
-    """The path of the file to compare ``path`` with; None where the commit has no such file.
+    """The path of the file to compare ``path`` with; None if the commit has no such file.
 
     A file named ``against`` counts before a commit of that name. Raises UsageError when it is neither.
     """
@@ -59,7 +59,7 @@ def other_side(path: Path, against: str) -> Iterator[Path | None]:
 
 
 def _written(commit: CommitFiles, path: Path, folder: Path) -> Path:
-    """The file of the commit with what it includes, written to ``folder`` at the same places below it."""
+    """The file of the commit and its includes, written below ``folder`` at the same relative paths."""
     base = path.parent
     front, done = [path], set[str]()
     while front and len(done) < MOST:

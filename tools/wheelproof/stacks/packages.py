@@ -1,4 +1,4 @@
-"""What is resolved for a target, and the wheels of it to read."""
+"""The resolution of a target, and its wheels."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedStack:
-    """What a target gets, or one ``machine`` of it where packages have variants.
+    """The stack of a target, or of one ``machine`` if packages have variants.
 
-    ``left_out`` are packages that were not looked at. ``unhashed`` are the lines without a hash of requirements files
-    with hashes, None without such files. ``lock`` and ``entries`` are what a lock says, None where it was resolved.
-    ``choices`` are what the machine gets of packages with variants, by what was ``read`` with ``variants``.
+    ``left_out`` are packages that were not checked. ``unhashed`` are lines without a hash in requirements files with
+    hashes, None without such files. ``lock`` and ``entries`` come from a lock, None if resolved. ``choices`` are the
+    machine's among variants, by the metadata ``read`` with ``variants``.
     """
 
     target: Target
@@ -97,7 +97,7 @@ def _listed(name: str, indexes: KnownIndexes) -> tuple[IndexFile, ...]:
 
 
 def planned(chosen: IndexFile, target: Target, listed: tuple[IndexFile, ...]) -> PlannedWheel:
-    """The wheel that was chosen, to be read from where it is ``listed``."""
+    """The wheel that was chosen, to be read from its ``listed`` places."""
     same_name = [file for file in listed if file.file_name == chosen.file_name]
     listing = next((file for file in same_name if file.url == chosen.url), next(iter(same_name), None))
     url = listing.url if listing else chosen.url
@@ -107,7 +107,7 @@ def planned(chosen: IndexFile, target: Target, listed: tuple[IndexFile, ...]) ->
 
 
 def for_machines(stack: ResolvedStack, machines: Sequence[Machine], variants: VariantFiles) -> list[ResolvedStack]:
-    """The stack with the wheels of each machine of its target; as it is where no package has variants."""
+    """The stack with the wheels of each machine of its target; as it is if no package has variants."""
     machines = [machine for machine in machines if machine.machine == stack.target.machine]
     concerned = [pick for pick in stack.picks if pick.wheel and any(is_variant(f.file_name) for f in pick.wheel.listed)]
     if not machines or not concerned:
@@ -142,7 +142,7 @@ def _of_variant(pick: Pick, made: MachineChoice) -> Pick:
 
 
 def offers_of(package: StackPackage, wheel: PlannedWheel, indexes: KnownIndexes, *, pre: bool) -> ProjectOffers | None:
-    """What the indexes offer of a package under all demands on it; None when it was not chosen from a listing."""
+    """The offers of indexes for a package under all demands on it; None if it was not chosen from a listing."""
     if wheel.listing is None or not package.version:
         return None
     requirements = [demand.requirement for demand in package.demands] or [Requirement(package.name)]

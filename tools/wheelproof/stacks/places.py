@@ -10,15 +10,15 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.facts.stack.facts import Demand
 from wheel_checks.model import CheckResult, Location, Outcome
-from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.asked import Requested
 
 
-def place_of(name: str, chain: Sequence[Demand], asked: Asked) -> Location | None:
-    """The line that asks for the package ``name``, else the one that leads to it; None when no file asks for it.
+def place_of(name: str, chain: Sequence[Demand], requested: Requested) -> Location | None:
+    """The line that requires the package ``name``, directly or else indirectly; None if no file does.
 
-    ``chain`` leads from what was requested to the package. What a line includes (a project) is at that line.
+    ``chain`` leads from a requested package to this one. Included projects are at the line of the include.
     """
-    lines = [line for line in asked.declared.lines if line.file and not line.constraint]
+    lines = [line for line in requested.declared.lines if line.file and not line.constraint]
     first = chain[0].requirement if chain else None
     own = [line for line in lines if line.name == name]
     exact = [line for line in lines if first is not None and line.requirement == first]
@@ -26,13 +26,13 @@ def place_of(name: str, chain: Sequence[Demand], asked: Asked) -> Location | Non
     ranked = [line for line in own if line in exact] or own or exact or by_name
     if ranked:
         return Location(file=ranked[0].file, line=ranked[0].number or None)
-    if chain or not asked.files:
-        return None  # what the command line asks for
-    return Location(file=os.path.normpath(asked.files[0]))
+    if chain or not requested.files:
+        return None  # on the command line
+    return Location(file=os.path.normpath(requested.files[0]))
 
 
 def at_place(results: Iterable[CheckResult], place: Location | None) -> tuple[CheckResult, ...]:
-    """The results; those that are no pass are at ``place``, where a rule states no other file."""
+    """The results; findings without a file are at ``place``."""
     if place is None:
         return tuple(results)
     return tuple(

@@ -1,4 +1,4 @@
-"""Resolves what was requested, for each target; reads and judges every wheel of it; and makes the report."""
+"""Resolve the request for each target, judge every wheel, and make the report."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progre
 if TYPE_CHECKING:  # few runs follow links
     from wheel_checks.facts.wheel.dependencies import Dependencies
 
-KINDS = ("wheel", "release", "package", "stack", "indexes")  # what rules of this command judge
+KINDS = ("wheel", "release", "package", "stack", "indexes")  # subject kinds of this command's rules
 
 
 def judge_stack(
@@ -52,7 +52,7 @@ def judge_stack(
 ) -> Report:
     """Judge the stack on every target. A target that could not be resolved for lack of an answer is undecided.
 
-    ``dependencies`` reads what wheels link to, from depth links on.
+    ``dependencies`` reads linked libraries, from depth links on.
 
     Raises UsageError for requirements or a rule prefix that mean nothing, and SourceError when uv is missing.
     """
@@ -78,7 +78,7 @@ def judge_stack(
 def _resolver(
     request: StackRequest, config: IndexConfig, client: HttpClient
 ) -> Callable[[Target], list[ResolvedStack]]:
-    """What gives the stacks of a target: the lock, or the indexes."""
+    """The function that makes the stacks of a target: from the lock, or from indexes."""
     if request.lock is not None:
         return partial(read_locked, request.lock, config, client, offline=request.offline)
     return partial(resolve_stacks, request, config, client, variant_files(client) if request.machines else None)
@@ -86,7 +86,7 @@ def _resolver(
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Resolves and reads what a request is about. ``dependencies`` are as in :func:`judge_stack`."""
+    """Resolves a request and reads its wheels. ``dependencies`` are as in :func:`judge_stack`."""
 
     resolver: Callable[[Target], list[ResolvedStack]]
     judge: StackJudge
@@ -121,28 +121,28 @@ class _Run:
 
     def _wheels(self, stacks: Iterable[ResolvedStack]) -> list[PlannedWheel]:
         """The wheels to judge, each once for a target: machines share most of them."""
-        judgement, requested = self.judge.judgement, self.judge.request.asked.known
-        names: set[str] = {canonicalize_name(requirement.name) for requirement in requested}
+        judgement, requirements = self.judge.judgement, self.judge.request.requested.known
+        names: set[str] = {canonicalize_name(requirement.name) for requirement in requirements}
         every: list[PlannedWheel] = []
         for stack in stacks:
-            asked = set(names)
+            requested = set(names)
             if judgement.depth is Depth.LINKS:  # deeper, every wheel is read as if it had been requested
-                asked |= _asked_through(requested, stack.picks, self.client)
+                requested |= _required_through(requirements, stack.picks, self.client)
             gpus = gpus_there(judgement.expectations.gpus, stack.target.machine)
-            own = [replace(p.wheel, asked=p.package.name in asked, gpus=gpus) for p in stack.picks if p.wheel]
+            own = [replace(p.wheel, requested=p.package.name in requested, gpus=gpus) for p in stack.picks if p.wheel]
             full = [stack.indexes.with_others(wheel) if stack.lock is None else wheel for wheel in own]
-            every += [replace(wheel, beside=tuple(own)) for wheel in full]
+            every += [replace(wheel, companions=tuple(own)) for wheel in full]
         return list({(wheel.file_name, wheel.target): wheel for wheel in every}.values())
 
 
-def _asked_through(asked: Iterable[Requirement], picks: Iterable[Pick], client: HttpClient) -> set[str]:
-    """What the pure wheels among the ``asked`` require (``jax[cuda13]``), but for NVIDIA's own libraries.
+def _required_through(requested: Iterable[Requirement], picks: Iterable[Pick], client: HttpClient) -> set[str]:
+    """The requirements of pure wheels among the ``requested`` (``jax[cuda13]``), except NVIDIA's own libraries.
 
     The import of such a wheel loads the libraries of these packages, so they are read as if they had been requested. A
     wheel that cannot be read adds nothing: judging it reports why.
     """
     extras: dict[str, set[str]] = {}
-    for requirement in asked:
+    for requirement in requested:
         extras.setdefault(canonicalize_name(requirement.name), set()).update(requirement.extras)
     found: set[str] = set()
     for pick in picks:
@@ -160,7 +160,7 @@ def _asked_through(asked: Iterable[Requirement], picks: Iterable[Pick], client: 
 
 
 def _subjects(stacks: Iterable[JudgedStack]) -> list[Subject]:
-    """What the report is about, each once: machines share packages."""
+    """The subjects of the report, each once, since machines share packages."""
     subjects: list[Subject] = []
     for judged in stacks:
         known = {subject.id for subject in subjects}

@@ -1,4 +1,4 @@
-"""What ``wheelproof stack`` is asked."""
+"""The request of ``wheelproof stack``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wheel_checks.targets.extras_and_groups import ExtrasAndGroups
 from wheel_checks.targets.target import Target, parse_targets
 from wheelproof.stacks.inputs import read_inputs
 from wheelproof.stacks.locks import LockRequest, targets_of
-from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.asked import Requested
 
 if TYPE_CHECKING:  # few packages have variants, and few runs follow links
     from wheel_checks.targets.variant_machine import Machine
@@ -19,13 +19,13 @@ if TYPE_CHECKING:  # few packages have variants, and few runs follow links
 
 @dataclass(frozen=True, slots=True)
 class StackRequest:
-    """What is resolved, for which targets and GPUs (product names), and how the resolver is to be run.
+    """A request: requirements, targets, GPUs (product names), and options of the resolver.
 
     ``machines`` choose among variants, where packages have some. ``timeout`` is in seconds, for each run of the
     resolver. ``lock`` is the lock file whose packages are judged: then nothing is resolved.
     """
 
-    asked: Asked
+    requested: Requested
     targets: tuple[Target, ...]
     gpus: tuple[str, ...] = ()
     pre: bool = False
@@ -48,10 +48,10 @@ def read_request(
     timeout: float | None,
     pre: bool = False,
 ) -> StackRequest:
-    """The request for what a user names. Without a target: this machine, or the targets that a lock covers.
+    """The request of a user. Without a target: this machine, or the targets of a lock.
 
     Raises UsageError and FormatError, each with one sentence.
     """
-    asked, lock = read_inputs(texts, requirement_files, chosen)
+    requested, lock = read_inputs(texts, requirement_files, chosen)
     targets = targets_of(lock, platforms, pythons) if lock else parse_targets(platforms, pythons)
-    return StackRequest(asked, targets, gpus, pre, offline, timeout or DEFAULT_TIMEOUT, machines, lock)
+    return StackRequest(requested, targets, gpus, pre, offline, timeout or DEFAULT_TIMEOUT, machines, lock)

@@ -1,7 +1,7 @@
-"""Resolves what was requested, for one target, and keeps the result with what indexes list of it.
+"""Resolve a request for one target, and keep the result with its index entries.
 
-The pages of a stack list 150,000 files, of which it takes two hundred. So next to the resolution only the files that
-count are kept, mainly those of the releases that were taken, for as long as the pages themselves are used again.
+The pages of a stack list 150,000 files, and a stack has two hundred. So only the relevant files are kept with the
+resolution, mainly those of its releases, for as long as the pages are cached.
 """
 
 from __future__ import annotations
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What is kept. ``listings`` hold what counts of the projects of which a wheel is taken; where that is everything,
-    they are ``whole``, and not kept.
-    """
+    """A kept resolution. ``listings`` are entries of projects with a chosen wheel; complete ones are ``whole``."""
 
     settled: Settled
     listings: Mapping[str, Listing] = field(default_factory=dict)
@@ -47,23 +45,23 @@ class _Found:
 def resolve_stacks(
     request: StackRequest, config: IndexConfig, client: HttpClient, variants: VariantFiles | None, target: Target
 ) -> list[ResolvedStack]:
-    """What an installer takes on ``target``: one stack, or with ``variants`` of packages one for each machine.
+    """The stack that an installer chooses on ``target``; with ``variants`` one for each machine.
 
-    Source archives are included. What was resolved within the last ten minutes is not resolved again. Raises what
-    :func:`wheel_checks.sources.uv.resolver.resolve` and :meth:`ArchiveSearch.settle` raise.
+    Source archives are included. Resolutions are reused for ten minutes. Raises the errors of
+    :func:`wheel_checks.sources.uv.resolver.resolve` and :meth:`ArchiveSearch.settle`.
     """
     stack = _resolve_stack(request, target, config, client)
     return [stack] if variants is None else for_machines(stack, request.machines, variants)
 
 
 def _resolve_stack(request: StackRequest, target: Target, config: IndexConfig, client: HttpClient) -> ResolvedStack:
-    handed = hand_over(request.asked, target, config)
+    handed = hand_over(request.requested, target, config)
     resolving = _Resolving(request, target, handed, SimpleIndex(client, handed.config, handed.pinned), client)
     found = resolving.found()
     indexes = KnownIndexes(resolving.index, found.listings)
     own = tuple(LockedPackage(project.name, project.version, (), DIRECTORY) for project in handed.projects)
     if resolving.hashed:  # these files are taken: nothing is resolved
-        hashed = read_hashed(request.asked, target, indexes, handed.left_out)
+        hashed = read_hashed(request.requested, target, indexes, handed.left_out)
         picks = (*hashed.picks, *pick_wheels(Resolution(own), target, indexes))
         settled = Settled(Resolution(tuple(pick.package for pick in picks)))
         return ResolvedStack(target, settled, picks, indexes, {**handed.left_out, **hashed.left_out}, hashed.unhashed)
@@ -73,19 +71,19 @@ def _resolve_stack(request: StackRequest, target: Target, config: IndexConfig, c
 
 
 class _Resolving:
-    """Resolves what an installer is ``handed`` for one target."""
+    """Resolves the input of an installer, ``handed``, for one target."""
 
     def __init__(
         self, request: StackRequest, target: Target, handed: Handed, index: SimpleIndex, client: HttpClient
     ) -> None:
         self.request, self.target, self.handed, self.index, self.client = request, target, handed, index, client
-        self.hashed = requires_hashes(request.asked)
+        self.hashed = requires_hashes(request.requested)
         self.pre = request.pre or handed.pre
         self.left_out = (*handed.left_out, *(project.name for project in handed.projects))
         self.keeping = keeping_of(client, offline=request.offline)
 
     def found(self) -> _Found:
-        """What was kept of the last ten minutes, else what is found now."""
+        """The resolution of the last ten minutes, else a new one."""
         handed = self.handed
         if self.keeping is None or not handed.requirements:
             return self._find()
@@ -111,7 +109,7 @@ class _Resolving:
     def _find(self) -> _Found:
         indexes = KnownIndexes(self.index)
         if self.hashed:
-            hashed = read_hashed(self.request.asked, self.target, indexes, self.handed.left_out)
+            hashed = read_hashed(self.request.requested, self.target, indexes, self.handed.left_out)
             return _kept(Settled(Resolution(())), hashed.picks, indexes)
         if not self.handed.requirements:
             return _Found(Settled(Resolution(())), whole=True)
@@ -146,13 +144,13 @@ class _Resolving:
 
 
 def _may_be_kept(found: _Found) -> bool:
-    """False where everything counts, and where an address of a file may hold a secret: a login, or a signature."""
+    """False if all entries are relevant, or if an address may contain a secret: a login or a signature."""
     files = (file for listing in found.listings.values() for place in listing.places for file in place.files)
     return not found.whole and not any("?" in file.url or "@" in file.url for file in files)
 
 
 def _kept(settled: Settled, picks: Sequence[Pick], indexes: KnownIndexes) -> _Found:
-    """The resolution with what counts of the index pages once these files are picked."""
+    """The resolution with the relevant index entries for the picked files."""
     taken = {canonicalize_name(p.package.name): p.wheel.listing for p in picks if p.wheel and p.wheel.listing}
     target = picks[0].choice.target if picks else None
     listings = indexes.only({str(name): file for name, file in taken.items()}, target) if target else None

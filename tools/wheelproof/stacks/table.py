@@ -22,13 +22,11 @@ _MOST_RELEASES = 4  # newer releases and pre-releases that are named
 _ORDER = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS)
 
 COLUMNS = ("package", "version", "distribution", "accelerator", "cuda", "gpu_code", "index", "verdict")
-"""What a row shows. ``gpu_code`` stays empty until a rule of the GPU code has put that fact into the subject."""
+"""The columns of a row. ``gpu_code`` is empty unless a rule has read that fact."""
 
 
 def package_facts(package: StackPackage) -> dict[str, Any]:
-    """What being part of a stack adds to the facts of a package: its place in the table, and which package requires
-    it.
-    """
+    """The facts of a package that come from its stack: its row in the table, and the packages that require it."""
     return {
         "package": package.name,
         "version": package.version,
@@ -42,7 +40,7 @@ def package_facts(package: StackPackage) -> dict[str, Any]:
 
 
 def _of_lock(package: StackPackage, entry: LockedEntry) -> dict[str, Any]:
-    """Where a lock names the package; of one that was not read, what its name declares."""
+    """The place of the package in the lock; if it was not read, the facts that its name declares."""
     facts: dict[str, Any] = {"locked": {"where": entry.where, "file": package.file_name, "address": entry.address}}
     if entry.build:
         facts["locked"]["build"] = entry.build
@@ -67,9 +65,9 @@ def table(packages: Sequence[Subject], fail_on: FailOn) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class JudgedStack:
-    """The subject of a stack, those of its packages, and ``others``: what is next to it on indexes and machines.
+    """The subject of a stack, of its packages, and ``others``: indexes and machines.
 
-    ``facts`` are None where nothing was resolved.
+    ``facts`` are None if nothing was resolved.
     """
 
     stack: Subject
@@ -80,7 +78,7 @@ class JudgedStack:
 
 
 def overview(stacks: Sequence[JudgedStack], fail_on: FailOn) -> Overview:
-    """What people read of the stacks: packages with an accelerator, and those that do not pass; others are counted."""
+    """The summary of stacks: packages with an accelerator, and those that do not pass; others are counted."""
     title = ", ".join(filter(None, (stacks[0].stack.id, stacks[0].stack.headline))) if len(stacks) == 1 else ""
     return Overview(
         title or plural(len(stacks), "stack"),
@@ -115,7 +113,7 @@ def _table(shown: JudgedStack, fail_on: FailOn) -> Table:
 
 
 def _statements(shown: JudgedStack, several: bool) -> list[str]:
-    """Releases that not everybody gets, and what the stack needs below it; of several stacks with the target."""
+    """Releases that not every machine gets, and the stack's requirements on the system; with several targets."""
     facts = shown.facts
     if facts is None or not shown.packages:
         return []
@@ -125,8 +123,8 @@ def _statements(shown: JudgedStack, several: bool) -> list[str]:
     indexes = Counter(row["index"] for row in shown.stack.facts["packages"] if row["index"])
     sources = joined([f"{index} ({count})" for index, count in indexes.most_common()])
     taken = [f"taken from {sources}"] if len(indexes) > 1 else []
-    said = (*others[:_MOST_RELEASES], *left, *stack_needs(facts).sentences, *taken)
-    return [where + sentence for sentence in said]
+    sentences = (*others[:_MOST_RELEASES], *left, *stack_needs(facts).sentences, *taken)
+    return [where + sentence for sentence in sentences]
 
 
 def _has_accelerator(subject: Subject) -> bool:

@@ -1,1 +1,1 @@
-"""The application behind ``wheelproof verify``: what to judge, reading it, judging it."""
+"""The application of ``wheelproof verify``: plan, read, judge."""

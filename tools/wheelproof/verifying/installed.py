@@ -1,4 +1,4 @@
-"""Judges what is installed: the environment as a whole, and each of its distributions."""
+"""Judge an environment as a whole, and each of its distributions."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from wheelproof.wheels.model import Judgement
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where to look: ``python`` is an interpreter, environment or folder ("" for the active one), ``root`` the file
-    system that holds it; ``library_path`` overrides LD_LIBRARY_PATH, which counts for this host's own otherwise.
+    """An environment: ``python`` is an interpreter, environment or folder ("" for the active one), ``root`` its file
+    system; ``library_path`` overrides LD_LIBRARY_PATH, which otherwise applies on this host's own file system.
     """
 
     python: str = ""
@@ -68,13 +68,13 @@ def verify_installed(
 
 
 def _with_guard(inside: InstalledEnvironment) -> InstalledEnvironment:
-    """With the paths of what a guard of torch has written there, where the files are exactly what it writes."""
+    """With the paths of unchanged files of a torch guard."""
     guard = read_installed_guard(inside.environment.tree, inside.environment.path)
     return replace(inside, recognised=guard.recognised) if isinstance(guard, InstalledGuard) else inside
 
 
 def _judge(inside: InstalledEnvironment, rules: Mapping[str, Sequence[Rule]], judgement: Judgement) -> list[Subject]:
-    """The environment first; then its distributions, torch and what it requires before the others."""
+    """The environment first; then its distributions, torch and its requirements before the others."""
     results = run_rules(rules["environment"], inside, judgement.expectations)
     subjects = [Subject(inside.environment.path, "environment", headline(inside), summarize(inside), results)]
     for distribution in inside.distributions:

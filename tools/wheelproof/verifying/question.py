@@ -1,13 +1,13 @@
-"""The question that `verify` is to answer, about wheels or about what is installed."""
+"""The question of `verify`, about wheels or about an environment."""
 
 from __future__ import annotations
 
 from wheel_checks.answers.wheels import WheelQuestion
 from wheel_checks.facts.wheel.expectations import Expectations
-from wheelproof.wheels.model import drivers_asked
+from wheelproof.wheels.model import requested_drivers
 
 
 def question_of(expected: Expectations, *, provenance: bool = False) -> WheelQuestion:
-    """What the command line asks."""
+    """The question of the command line."""
     expect = str(expected.accelerator) if expected.accelerator else ""
-    return WheelQuestion(expect, tuple(gpu.name for gpu in expected.gpus), drivers_asked(expected), provenance)
+    return WheelQuestion(expect, tuple(gpu.name for gpu in expected.gpus), requested_drivers(expected), provenance)

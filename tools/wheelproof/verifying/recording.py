@@ -1,4 +1,4 @@
-"""Writes what a run judged (``--record``), and judges a run by what another wrote (``--same-as``)."""
+"""Write the record of a run (``--record``), and compare a run with a record (``--same-as``)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_record(path: Path) -> Record:
 class Recording:
     """The files of a run as they are judged; ``before`` is the record to compare them with, and its name."""
 
-    asked: Requested
+    requested: Requested
     before: Record | None = None
     name: str = ""
     _files: list[tuple[RecordedFile, Subject]] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Recording:
             replace(file, verdict=report.verdict_of(subject), failed=_failed(subject)) for file, subject in self._files
         )
         tool = Tool("wheelproof", report.version)
-        record = Record(SCHEMA, tool, report.started, report.verdict, tuple(files), self.asked)
+        record = Record(SCHEMA, tool, report.started, report.verdict, tuple(files), self.requested)
         json.dump(dataclasses.asdict(record), stream, indent=2)
         stream.write("\n")
 
@@ -81,7 +81,7 @@ def _failed(subject: Subject) -> tuple[str, ...]:
 
 
 def _recorded(item: JudgedWheel) -> RecordedFile:
-    """What is known of a file; its verdict is that of the report."""
+    """The record of a file; its verdict is the report's."""
     planned, facts, listing = item.planned, item.facts, item.planned.listing
     path = _path_of(planned.location)
     size = facts.size if facts else None if listing is None else listing.size

@@ -1,4 +1,4 @@
-"""Judges what was planned, next to the other wheels of its release, and makes the report."""
+"""Judge planned wheels, with the other wheels of their release, and make the report."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from wheelproof.wheels.judging import (
 from wheelproof.wheels.model import JudgedWheel, Judgement, Progress, Silent
 from wheelproof.wheels.planning import Plan, Wanted, plan
 
-if TYPE_CHECKING:  # most runs load neither what follows links nor what reads records
+if TYPE_CHECKING:  # most runs load neither the reader of links nor that of records
     from wheel_checks.facts.wheel.dependencies import Dependencies
     from wheelproof.verifying.recording import Recording
     from wheelproof.wheels.provenance import Attesting
 
-KINDS = ("wheel", "release", "requirement", "indexes")  # what rules of this command judge
+KINDS = ("wheel", "release", "requirement", "indexes")  # subject kinds of this command's rules
 
 
 def verify(
@@ -55,8 +55,8 @@ def verify(
 ) -> Report:
     """Judge every TARGET. A target that cannot be read is a subject with an error; the others continue.
 
-    ``dependencies`` reads what wheels link to, from depth links on. ``recording`` keeps what was judged, and compares
-    it with a record; ``attesting`` judges the attestations of the files.
+    ``dependencies`` reads linked libraries, from depth links on. ``recording`` writes and compares records;
+    ``attesting`` judges the attestations of the files.
 
     Raises UsageError for a target, a platform or a rule prefix that means nothing.
     """
@@ -88,8 +88,8 @@ def verify(
     progress.planned(len(wheels), alike=alike)
     judged = judge_wheels(wheels, judgement, rules["wheel"], client, progress, dependencies, variants)
     by_file = {(o.file_name, o.target): o for o in offers if o}
-    beside = read_siblings(judged, client, judgement.expectations) if rules["release"] else {}
-    finished = list(compare_siblings(judged, rules["release"], judgement.expectations, beside))
+    siblings = read_siblings(judged, client, judgement.expectations) if rules["release"] else {}
+    finished = list(compare_siblings(judged, rules["release"], judgement.expectations, siblings))
     for item in finished:
         label = item.planned.target.label if item.planned.target else ""
         subject = with_offers(item, by_file.get((item.planned.file_name, label))).subject
@@ -115,7 +115,7 @@ def _attested(attesting: Attesting, item: JudgedWheel, subject: Subject) -> Subj
 
 
 def _offers(text: str, made: Plan, indexes: KnownIndexes, wanted: Wanted) -> list[ProjectOffers | None]:
-    """What all indexes offer for a requirement, for every target and machine, or with all its files."""
+    """The offers of all indexes for a requirement, for every target and machine, or with all its files."""
     choices = [*made.choices, *(choice.choice for choice in made.machine_choices)]
     if wanted.all_files and not choices and made.wheels and made.wheels[-1].listing:
         newest = made.wheels[-1].listing
@@ -142,9 +142,13 @@ def _judge_choice(choice: Choice, rules: Iterable[Rule], expectations: Expectati
     }
     if choice.version is not None:
         facts["version"] = str(choice.version)
-    told = "" if choice.applies and choice.chosen is None else choice.explanation
+    explanation = "" if choice.applies and choice.chosen is None else choice.explanation
     return [
         Subject(
-            f"{redact_text(str(choice.requirement))} for {choice.target.label}", "requirement", told, facts, results
+            f"{redact_text(str(choice.requirement))} for {choice.target.label}",
+            "requirement",
+            explanation,
+            facts,
+            results,
         )
     ]

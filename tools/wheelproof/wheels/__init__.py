@@ -1,1 +1,1 @@
-"""What verify, stack, release and diff share: the wheels to judge, reading and judging many of them, machines."""
+"""Shared by verify, stack, release and diff: the wheels to judge, reading and judging many of them, machines."""

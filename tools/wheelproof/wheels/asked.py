@@ -1,4 +1,4 @@
-"""What the user asks an installer for: requirements, and files of them."""
+"""The requirements of a request, and files of requirements."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from wheelproof.wheels.declared_model import Declared, Typed, TypedKind
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The requirements by themselves, and the files that hold more (requirements.txt, pyproject.toml).
+class Requested:
+    """Requirements, and files with more (requirements.txt, pyproject.toml).
 
-    ``declared`` is what the files ask for, with all that they include: no installer reads a file of a tree itself.
-    ``chosen`` are the names of the extras and groups that were chosen, ``typed`` what else was named.
+    ``declared`` are the requirements of the files, includes followed: no installer reads a file of a tree itself.
+    ``chosen`` are the selected extras and groups, ``typed`` other arguments.
     """
 
     requirements: tuple[str, ...]
@@ -33,12 +33,12 @@ class Asked:
 
     @property
     def known(self) -> tuple[Requirement, ...]:
-        """The requirements with those of the files, to say which package requires what; constraints demand nothing."""
+        """The requirements with those of the files, to find who requires a package; constraints require nothing."""
         return (*self.parsed, *(line.requirement for line in self.declared.lines if not line.constraint))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What was requested as it was written; of files their names, of URLs nothing secret."""
+        """The request as written: names of files, and URLs without secrets."""
         return (*map(redact_text, self.requirements), *(path.name for path in self.files), *self.typed)
 
     @property
@@ -47,7 +47,7 @@ class Asked:
         return summarised(self.names, 3)
 
 
-def parse_asked(
+def parse_requested(
     requirements: Sequence[str],
     files: Sequence[Path],
     *,
@@ -56,13 +56,13 @@ def parse_asked(
     folder: Path = Path(),
     example: str = "vllm==0.20.0 or -r requirements.txt",
     expected: str = "a requirement, or -r requirements.txt",
-) -> Asked:
-    """What the requirements and the files ask for, with the extras and groups that were ``chosen`` of projects.
+) -> Requested:
+    """The requested requirements and files, with the ``chosen`` extras and groups of projects.
 
-    ``typed`` is what else was named on the command line of an installer that runs in ``folder``.
+    ``typed`` are other arguments of an installer that runs in ``folder``.
 
-    Raises UsageError for what is not a requirement (of which ``example`` is one), when nothing is requested
-    (``expected`` says what could be), and for a file that cannot be read.
+    Raises UsageError for an invalid requirement (``example`` is a valid one), for an empty request (``expected``
+    describes a valid one), and for a file that cannot be read.
     """
     try:
         parsed = [Requirement(text) for text in requirements]
@@ -73,4 +73,4 @@ def parse_asked(
         raise UsageError("nothing was requested", expected=expected)
     declared = read_declared(files, chosen, typed, folder)
     names = tuple(one.text if one.kind is TypedKind.PROJECT else f"{one.kind.value} {one.text}" for one in typed)
-    return Asked(tuple(requirements), tuple(files), tuple(parsed), declared, chosen.names, names)
+    return Requested(tuple(requirements), tuple(files), tuple(parsed), declared, chosen.names, names)

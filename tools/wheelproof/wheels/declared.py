@@ -1,7 +1,7 @@
-"""What the files of a tree ask an installer for, read as data: uv and pip get what we write, and never such a file.
+"""Read the requirement files of a tree as data: uv and pip get files that we write, never those of the tree.
 
-An installer that reads the file contacts what it names (indexes, direct URLs, repositories, other files), expands
-``${TOKEN}`` in it, and builds the projects of it, which runs their code.
+An installer that reads the file contacts its addresses (indexes, direct URLs, repositories), expands ``${TOKEN}`` in
+it, and builds its projects, which runs their code.
 """
 
 from __future__ import annotations
@@ -45,12 +45,11 @@ _IGNORED = {
 def read_declared(
     paths: Sequence[Path], chosen: ExtrasAndGroups = NO_EXTRAS, typed: Sequence[Typed] = (), folder: Path = Path()
 ) -> Declared:
-    """What ``paths`` (requirements files, pyproject.toml) and the files that they include ask for.
+    """The requirements of ``paths`` (requirements files, pyproject.toml) and of the files that they include.
 
-    ``chosen`` are extras and groups of the projects among ``paths``. ``typed`` is what else the user named on the
-    command line of an installer that runs in ``folder``. Included files, local wheels and projects count only inside
-    the tree of the file that the user named. Raises UsageError when one of ``paths`` cannot be read, and for an extra
-    or a group that its project does not have.
+    ``chosen`` are extras and groups of the projects among ``paths``. ``typed`` are other arguments of an installer that
+    runs in ``folder``. Included files, local wheels and projects count only inside the tree of the file that the user
+    named. Raises UsageError when one of ``paths`` cannot be read, and for an unknown extra or group.
     """
     reading = _Reading(chosen)
     front: list[Callable[[], None]] = [partial(reading.named, path, constraint=False) for path in paths]
@@ -64,7 +63,7 @@ def read_declared(
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A requirement as a file has it; ``is_path`` behind -e, where a bare name is a folder."""
+    """A requirement of a file; ``is_path`` after -e, for which a bare name is a folder."""
 
     bare: str
     where: str
@@ -110,7 +109,7 @@ class _Reading:
         self.take(path, read_requirements_file(path), tree_of(path.parent), constraint=constraint)
 
     def typed(self, one: Typed, folder: Path) -> None:
-        """Read what the user typed. Raises UsageError for a file that cannot be read, and for an unknown group."""
+        """Read an argument. Raises UsageError for a file that cannot be read, and for an unknown group."""
         where = one.text
         if one.kind in (TypedKind.FILE, TypedKind.CONSTRAINTS):
             self.named(folder / one.text, constraint=one.kind is TypedKind.CONSTRAINTS)
@@ -208,7 +207,7 @@ class _Reading:
             self.found.faults.append(f"{line.where} is not a requirement: {line.bare[:200]!r}")
 
     def _local(self, folder: Path, tree: Path, text: str, marker: str, line: Line) -> None:
-        """A wheel of the tree, or a project: of that one its pyproject.toml is read. Raises FormatError, ValueError."""
+        """A wheel of the tree, or a project: a project's pyproject.toml is read. Raises FormatError, ValueError."""
         where = line.where
         match = _LOCAL.fullmatch(text.strip())
         path = match["path"] if match else text.strip()
@@ -235,7 +234,7 @@ class _Reading:
                 self.front.append(lambda: self._project(place / "pyproject.toml", text, tree, wanted, where))
 
     def _add(self, folder: Path, tree: Path, line: Line, local: str = "") -> None:
-        """Note a requirement, or what its local path stands for. Raises FormatError, SourceError, ValueError."""
+        """Add a requirement, or the wheel or project at its local path. Raises FormatError, SourceError, ValueError."""
         url = local or line.requirement.url or ""
         if url and (is_file_url(url) or not ("://" in url or _REPOSITORY.match(url))):
             self._local(folder, tree, url, str(line.requirement.marker or ""), line)
@@ -247,21 +246,21 @@ class _Reading:
         if "://" in value and not is_file_url(value):
             self.found.find_links.append(Address(value, where, "find-links page"))
             return
-        beside = path_of(value) if is_file_url(value) else folder / value
-        place = beside if beside.exists() else Path.cwd() / value
+        relative = path_of(value) if is_file_url(value) else folder / value
+        place = relative if relative.exists() else Path.cwd() / value
         if is_inside(place, tree):
             self.found.find_links.append(Address(real_path(place).as_uri(), where, "find-links folder"))
         else:
             self._outside(where, value, tree, "to use that folder, name it yourself: --find-links FOLDER")
 
-    def _project(self, path: Path, text: str, tree: Path, chosen: ExtrasAndGroups, asked_at: str = "") -> None:
-        """The requirements of a project, and with ``asked_at``, where it is requested, the project itself."""
-        if self._is_done(path, (chosen, bool(asked_at))):
+    def _project(self, path: Path, text: str, tree: Path, chosen: ExtrasAndGroups, requested_at: str = "") -> None:
+        """The requirements of a project, and with ``requested_at``, if it is requested, the project itself."""
+        if self._is_done(path, (chosen, bool(requested_at))):
             return
-        project = read_project(path, text, chosen, strict=not asked_at)
+        project = read_project(path, text, chosen, strict=not requested_at)
         self.found.faults += project.faults
         if project.is_open:
-            self._built(asked_at or path.name)
+            self._built(requested_at or path.name)
         for name in project.files:
             self._include(path, tree, name, f"{path.name}, tool.setuptools.dynamic", constraint=False)
         for line, local in project.lines:
@@ -269,7 +268,7 @@ class _Reading:
                 self._add(path.parent, tree, line, local)
             except (FormatError, SourceError, ValueError) as error:
                 self.found.faults.append(f"{line.where} cannot be read: {error}")
-        if asked_at and project.name and project.name not in {known.name for known in self.found.projects}:
+        if requested_at and project.name and project.name not in {known.name for known in self.found.projects}:
             self.found.projects.append(Project(project.name, project.version))
 
     def _outside(self, where: str, value: str, tree: Path, hint: str) -> None:
@@ -283,7 +282,7 @@ class _Reading:
 
 
 def _named_by_url(text: str) -> Requirement | None:
-    """The requirement that a bare URL stands for: by its ``#egg=``, or its wheel; None when neither names a package."""
+    """The requirement of a bare URL: by its ``#egg=``, or its wheel; None when neither names a package."""
     url, _, marker = text.partition(" ;")
     parts = urlsplit(url.strip())
     egg = parse_qs(parts.fragment).get("egg", [""])[0]

@@ -1,4 +1,4 @@
-"""What the files of a tree ask an installer for: lines, projects, and the indexes that they name."""
+"""The requirements in files of a tree: lines, projects, and their indexes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from wheel_checks.sources.trust import Address
 
 @dataclass(frozen=True, slots=True)
 class UvSource:
-    """One table of [tool.uv.sources]: where a package comes from on the targets where ``marker`` holds.
+    """One table of [tool.uv.sources]: the source of a package on targets that match ``marker``.
 
-    An address of the kind "index" is that of an index, of the kind "file" that of a wheel.
+    The address of kind "index" is an index, of kind "file" a wheel.
     """
 
     address: Address
@@ -26,7 +26,7 @@ class UvSource:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A requirement and where it is ("requirements.txt:3"). Its URL, if any, is as the tree has it.
+    """A requirement and its place ("requirements.txt:3"). Its URL, if any, is as the tree has it.
 
     ``file`` is the path as the user named it, ``number`` the line in it, 0 when that is unknown.
     """
@@ -46,7 +46,7 @@ class Line:
 
 
 class TypedKind(StrEnum):
-    """What a user names on the command line of an installer besides requirements."""
+    """Arguments of an installer other than requirements."""
 
     FILE = "-r"
     CONSTRAINTS = "-c"
@@ -72,12 +72,11 @@ class Project:
 
 @dataclass(slots=True)
 class Declared:
-    """What files ask for.
+    """The requirements of files.
 
-    ``index``, ``extra`` and ``find_links`` are as they are present, but for local folders, which are file URLs.
-    ``not_built`` maps the packages that are wanted as source archives to where that is said. ``open_ends`` leave the
-    whole answer open: what is requested is known only to who fetches or builds. ``faults`` are sentences about what an
-    installer would refuse.
+    ``index``, ``extra`` and ``find_links`` are as written, except that local folders are file URLs. ``not_built`` maps
+    packages required as source archives to the place of that option. ``open_ends`` leave the whole answer open:
+    requirements known only after a download or build. ``faults`` are errors that an installer would report.
     """
 
     lines: list[Line] = field(default_factory=list)

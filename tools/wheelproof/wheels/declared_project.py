@@ -1,4 +1,4 @@
-"""What a pyproject.toml asks for: [project], and where [tool.uv.sources] says that its packages come from."""
+"""The requirements of a pyproject.toml: [project], with the sources of [tool.uv.sources]."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ _NAMED = 20  # extras or groups in one sentence
 
 @dataclass(slots=True)
 class ProjectRequirements:
-    """``name`` is "" when the file does not say it. ``is_open``: only a build would say what is required.
+    """``name`` is "" if the file has none. ``is_open``: the requirements are known only after a build.
 
-    ``lines`` are requirements, each with the local path that it stands for, "" if none. ``files`` hold them instead,
-    where setuptools reads them from files.
+    ``lines`` are requirements, each with its local path, "" if none. ``files`` are setuptools' instead.
     """
 
     name: str = ""
@@ -42,7 +41,7 @@ class ProjectRequirements:
 
 
 def read_project(path: Path, text: str, chosen: ExtrasAndGroups, *, strict: bool = True) -> ProjectRequirements:
-    """The requirements of the project at ``path``, whose text is given, with those of its extras and groups.
+    """The requirements of the project at ``path``, from its text, with its extras and groups.
 
     Where that is ``strict``, UsageError is raised for an extra or a group that it does not have: pip only warns.
     """
@@ -77,7 +76,7 @@ def read_project(path: Path, text: str, chosen: ExtrasAndGroups, *, strict: bool
 
 
 def _dynamic_files(document: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
-    """The files from which setuptools reads the dependencies; () where a build may do more.
+    """The files from which setuptools reads the dependencies; () if a build may do more.
 
     A setup.py may compute others.
     """
@@ -113,7 +112,7 @@ def _take(
     texts: Iterable[tuple[str, Any]],
     sources: Mapping[str, list[tuple[UvSource, str]]],
 ) -> None:
-    """Add the requirements in ``texts``, each with its key, to what was found in a file."""
+    """Add the requirements in ``texts``, each with its key, to ``found``."""
     places = Lines(text)
     for where, text_of in texts:
         try:
@@ -129,7 +128,7 @@ def _take(
 
 
 def _texts(project: Mapping[str, Any], name: str, extras: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """The requirements of a project and of its extras, each with its key; what names more of its extras is followed."""
+    """The requirements of a project and of its extras, each with its key, following references to its extras."""
     optional = project.get("optional-dependencies")
     groups = optional if isinstance(optional, dict) else {}
     front: list[tuple[str, Any]] = [("project.dependencies", project.get("dependencies", []))]
@@ -151,7 +150,7 @@ def _texts(project: Mapping[str, Any], name: str, extras: Sequence[str]) -> Iter
 
 
 def _extras(path: Path, project: Mapping[str, Any], chosen: ExtrasAndGroups, *, strict: bool) -> tuple[str, ...]:
-    """The extras that count. Raises UsageError for one that the project does not have."""
+    """The extras that count. Raises UsageError for an unknown extra."""
     optional = project.get("optional-dependencies")
     known = {str(canonicalize_name(key)) for key in optional} if isinstance(optional, dict) else set()
     if strict and "optional-dependencies" not in (project.get("dynamic") or ()):

@@ -1,4 +1,4 @@
-"""The reader of what wheels require, with uv as its resolver: for every application that judges at depth links."""
+"""The reader of wheels' dependencies, with uv as its resolver, for depth links."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from wheelproof.wheels.resolving import ArchiveSearch
 
 
 def keeping_of(client: HttpClient, *, offline: bool) -> Keeping | None:
-    """Where the resolutions of a run are kept: next to the index pages that they follow from."""
+    """The cache of a run's resolutions, next to their index pages."""
     return None if client.cache is None else Keeping(client.cache, client.refresh, offline)
 
 
@@ -34,9 +34,9 @@ def dependency_reader(
     *,
     offline: bool = False,
     whole: bool = False,
-    beside: Sequence[Requirement] = (),
+    companions: Sequence[Requirement] = (),
 ) -> Dependencies:
-    """Close it when the run ends. uv is started only when exact pins do not suffice, or for what is ``beside``."""
+    """Close it when the run ends. uv is started only if exact pins do not suffice, or for ``companions``."""
     known = KnownIndexes(index)
 
     def listing(project: str) -> Sequence[IndexFile]:
@@ -66,9 +66,9 @@ def dependency_reader(
             )
 
         settled = ArchiveSearch(run, map(Requirement, texts), target, known, client).settle()
-        built = settled.archives  # what a build gives cannot be linked to here
+        built = settled.archives  # libraries of a built wheel are unknown here
         taken = [package for package in settled.resolution.packages if package.name not in built]
         pins = tuple(Requirement(f"{package.name}=={package.version}") for package in taken)
         return Resolved(pins, (*(package.name for package in settled.resolution.unusable), *built))
 
-    return Dependencies(client, listing, resolver, whole=whole, installed_with=beside)
+    return Dependencies(client, listing, resolver, whole=whole, installed_with=companions)

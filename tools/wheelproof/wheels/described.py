@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # only a run that describes a machine needs the tables
 def machines_of(
     gpus: Sequence[Product], drivers: Sequence[str], cpu: str | None, platforms: Sequence[str]
 ) -> tuple[Machine, ...]:
-    """The machines that are described, () if none. Raises UsageError for what is unknown.
+    """The machines that the options describe, () if none. Raises UsageError for an unknown value.
 
     A driver past the end of the table describes no machine: which variant it gets is unknown, and WHL605 says so.
     """
@@ -29,6 +29,6 @@ def machines_of(
 
 
 def platforms_of(platforms: Sequence[str], gpus: Sequence[Product], machines: Sequence[Machine]) -> tuple[str, ...]:
-    """The ``platforms`` that were named, else those of the machines and GPUs; () for this host."""
+    """The named ``platforms``, else those of the machines and GPUs; () for this host."""
     described = [machine.machine for machine in machines] or [gpu.machine for gpu in gpus if gpu.machine]
     return tuple(platforms) or tuple(dict.fromkeys(described))

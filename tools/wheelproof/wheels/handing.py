@@ -1,4 +1,4 @@
-"""What an installer is given for one target: requirements that we write, and indexes that may be asked."""
+"""The input of an installer for one target: requirements that we write, and indexes that may be queried."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wheel_checks.sources.file_urls import is_file_url
 from wheel_checks.sources.installers.config import FIRST_INDEX, IndexConfig
 from wheel_checks.sources.trust import REPOSITORY, Address, Trust, UntrustedAddressError, with_url
 from wheel_checks.targets.target import Target
-from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.asked import Requested
 from wheelproof.wheels.declared_model import Declared, Line, Project
 
 _FLAG = "--index-url"
@@ -23,14 +23,14 @@ _FLAG = "--index-url"
 
 @dataclass(frozen=True, slots=True)
 class Handed:
-    """``asked`` are the requirements of the command line, ``of_files`` those of files, with ``hashes`` of some of them.
+    """``requested`` are the requirements of the command line, ``of_files`` those of files, some with ``hashes``.
 
-    ``pinned`` maps packages to the one index that they may come from; ``config`` names the indexes of all others.
-    ``left_out`` maps packages that are not looked at to the reason, ``projects`` are those that would be built.
-    ``options`` are those of the files, each as a line of a requirements file.
+    ``pinned`` maps packages to their only index; ``config`` has the indexes of all others. ``left_out`` maps packages
+    that are not checked to the reason, ``projects`` would be built. ``options`` are those of the files, each as a line
+    of a requirements file.
     """
 
-    asked: tuple[str, ...]
+    requested: tuple[str, ...]
     of_files: tuple[str, ...]
     constraints: tuple[str, ...]
     config: IndexConfig
@@ -43,7 +43,7 @@ class Handed:
     @property
     def requirements(self) -> tuple[str, ...]:
         """All requirements, as PEP 508 texts."""
-        return (*self.asked, *self.of_files)
+        return (*self.requested, *self.of_files)
 
     @property
     def pre(self) -> bool:
@@ -56,26 +56,26 @@ class Handed:
         return tuple(text for text in self.of_files if canonicalize_name(Requirement(text).name) in self.pinned)
 
     def lines(self, *, pinned: bool) -> str:
-        """What files ask for, as a requirements file: with what is ``pinned`` or without; "" for nothing."""
+        """The requirements of files as a requirements file, with or without ``pinned`` packages; "" for none."""
         left = () if pinned else self.pinned_requirements
         texts = [text for text in self.of_files if text not in left]
         rows = [" ".join([text, *(f"--hash={value}" for value in self.hashes.get(text, ()))]) for text in texts]
         return "".join(f"{row}\n" for row in [*self.options, *rows])
 
 
-def hand_over(asked: Asked, target: Target, config: IndexConfig) -> Handed:
-    """What is asked for on ``target``, as far as the trust in ``config`` goes.
+def hand_over(requested: Requested, target: Target, config: IndexConfig) -> Handed:
+    """The input of an installer for ``target``, from indexes that ``config`` trusts.
 
     Raises UsageError for a file that an installer would refuse, UntrustedAddressError when every package could come
-    from an index that only the tree names, and SourceError when it is unknown what is requested.
+    from an index that only the tree names, and SourceError if the requirements are unknown.
     """
-    declared = asked.declared
+    declared = requested.declared
     if declared.faults:
         raise UsageError(f"the requirements cannot be read: {declared.faults[0]}")
     if declared.open_ends:
         raise declared.open_ends[0]
     own = _with_indexes(config, declared)
-    own.require_trusted(asked.label)
+    own.require_trusted(requested.label)
     handing = _Handing(target.markers(), own.trust)
     for line in declared.lines:
         handing.take(line)
@@ -86,7 +86,7 @@ def hand_over(asked: Asked, target: Target, config: IndexConfig) -> Handed:
     for project in declared.projects:
         handing.left_out.pop(project.name, None)
     return Handed(
-        asked.requirements,
+        requested.requirements,
         tuple(handing.requirements),
         tuple(handing.constraints),
         own,
@@ -113,17 +113,17 @@ def _with_indexes(config: IndexConfig, declared: Declared) -> IndexConfig:
         return found
 
     linked = [*config.find_links, *allowed(declared.find_links)]
-    asked: list[str] = []
+    requested: list[str] = []
     if not declared.without_index:
         last = config.strategy == FIRST_INDEX  # then the index is after all others
         main = list(config.indexes[-1:] if last else config.indexes[:1])
         others = [*(config.indexes[:-1] if last else config.indexes[1:]), *allowed(declared.extra)]
         if declared.index and not (main and config.origin.get(main[0]) == _FLAG):
             main = allowed([declared.index])
-        asked = [*others, *main] if last else [*main, *others]
+        requested = [*others, *main] if last else [*main, *others]
     return replace(
         config,
-        indexes=tuple(dict.fromkeys(asked)),
+        indexes=tuple(dict.fromkeys(requested)),
         find_links=tuple(dict.fromkeys(linked)),
         refused=(*config.refused, *refused),
     )
@@ -173,7 +173,7 @@ class _Handing:
             self.pinned[line.name] = pinned
 
     def _address(self, line: Line) -> Address | None:
-        """Where a package comes from when it is not from the indexes; None when it is."""
+        """The address of a package that is not from the indexes; None if it is."""
         url = line.requirement.url
         if url:
             kind = "file" if "://" in url.partition("+")[0] or is_file_url(url) else REPOSITORY
@@ -181,7 +181,7 @@ class _Handing:
         return next((source.address for source in line.sources if self._holds(source.marker)), None)
 
     def _holds(self, marker: Marker | None) -> bool:
-        """Whether a marker holds on the target. One that cannot be evaluated does: nothing is taken by mistake."""
+        """Whether a marker matches the target; True if it cannot be evaluated, so that no requirement is missed."""
         try:
             return marker is None or marker.evaluate({**self.environment, "extra": ""})
         except (InvalidVersion, UndefinedComparison, UndefinedEnvironmentName):

@@ -1,4 +1,4 @@
-"""What the indexes of a run offer besides what is taken: kept while files are chosen, judged when all are."""
+"""The offers of a run's indexes, kept while files are chosen, and judged afterwards."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KIND = "indexes"
 
 
 class KnownIndexes:
-    """Asks the indexes, and remembers what each of them lists; any thread may ask. ``listings`` are known before."""
+    """Queries the indexes, and keeps their listings; thread-safe. ``listings`` are known in advance."""
 
     def __init__(self, index: SimpleIndex, listings: Mapping[str, Listing] | None = None) -> None:
         self._index = index
@@ -43,13 +43,13 @@ class KnownIndexes:
 
     @property
     def listings(self) -> Mapping[str, Listing]:
-        """What was listed until now, by the normalised name of the project."""
+        """The listings so far, by normalised project name."""
         return self._listings
 
     def only(self, taken: Mapping[str, IndexFile], target: Target) -> dict[str, Listing] | None:
-        """The listings of these projects with what counts once a file of each is ``taken``: those of its release, and,
-        where several places have files, all that fit the ``target`` and one of each other release. None when more
-        counts: variants, links that were refused, and places that did not answer.
+        """The listings of these projects reduced to the relevant files once a file of each is ``taken``: those of its
+        release, and, if several places have files, all that fit the ``target`` and one of each other release. None if
+        more is relevant: variants, refused links, and places without an answer.
         """
         found = {}
         for name, listing in self._listings.items():
@@ -64,7 +64,7 @@ class KnownIndexes:
         return found
 
     def files(self, project: str) -> tuple[IndexFile, ...]:
-        """The candidate files of a project. Raises what :meth:`SimpleIndex.files` raises."""
+        """The candidate files of a project. Raises the errors of :meth:`SimpleIndex.files`."""
         name = canonicalize_name(project)
         listing = self._listings.get(name)
         if listing is None:
@@ -78,7 +78,7 @@ class KnownIndexes:
         return frozenset(links - {file.file_name for file in listing.files})
 
     def with_others(self, wheel: PlannedWheel) -> PlannedWheel:
-        """The wheel with what other indexes list under its name."""
+        """The wheel with other indexes' entries of its name."""
         project = canonicalize_name(wheel.file_name.partition("-")[0])
         listing = self._listings.get(project)
         if listing is None or wheel.listing is None:
@@ -94,7 +94,7 @@ class KnownIndexes:
         *,
         pre: bool = False,
     ) -> ProjectOffers | None:
-        """What every place offers for the requirements on one project together; None when no index was asked for it."""
+        """The offers of every place for all requirements on one project; None if no index was queried."""
         name = canonicalize_name(requirements[0].name)
         listing = self._listings.get(name)
         if listing is None:
@@ -106,11 +106,11 @@ class KnownIndexes:
         return find_offers(listing, together, target, taken, version, pre=pre, is_pinned=pinned)
 
     def _with_refused(self, name: str) -> ProjectOffers:
-        """A project of which nothing is taken: only what its pages may not lead to counts."""
+        """A project without a chosen file: only refused links of its pages count."""
         return find_offers(self._listings[name], Requirement(name), None, None, None, is_pinned=True)
 
     def judge(self, projects: Iterable[ProjectOffers | None], judgement: Judgement, where: str = "") -> list[Subject]:
-        """A subject for all indexes where one of them is worth a word; what passes is a fact of the wheels."""
+        """A subject for all indexes if one of them has a finding; passes are facts of the wheels."""
         known = [project for project in projects if project is not None]
         others = self._listings.keys() - {canonicalize_name(project.name) for project in known}
         known += [self._with_refused(name) for name in sorted(others)]
@@ -132,8 +132,8 @@ class KnownIndexes:
 
 
 def _shortened(place: Place, project: str, taken: IndexFile, target: Target | None) -> Place:
-    """The place with its files of the release of ``taken``; with a ``target`` also what :func:`find_offers` looks at:
-    what fits it, and one file of each other release.
+    """The place with its files of the release of ``taken``; with a ``target`` also the files for :func:`find_offers`:
+    those that fit it, and one of each other release.
     """
     release = _release_of(taken, project)
     fitting: dict[str, bool] = {}
@@ -161,7 +161,7 @@ def _fits(file: IndexFile, target: Target, known: dict[str, bool]) -> bool:
 
 
 def _release_of(file: IndexFile, project: str) -> Version | str:
-    """The version that a file is of; its name where that has none."""
+    """The version that a file is of; its name if that has none."""
     if file.file_name.endswith(WHEEL_SUFFIX):
         text = file.file_name.split("-", 2)[1]
     else:
@@ -178,7 +178,7 @@ def version_of(file: IndexFile) -> Version | None:
 
 
 def with_offers(judged: JudgedWheel, project: ProjectOffers | None) -> JudgedWheel:
-    """The wheel with what other indexes offer, among its facts and for people, where several have its project."""
+    """The wheel with the offers of other indexes as facts and text, if several have its project."""
     offers = summarised_offers(project) if project else []
     if project is None or not offers:
         return judged

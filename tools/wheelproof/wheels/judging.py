@@ -1,4 +1,4 @@
-"""Reads wheels, up to eight at once, and judges each: what ``verify`` and ``stack`` have in common."""
+"""Reads wheels, up to eight at once, and judges each: shared by ``verify`` and ``stack``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from wheel_checks.sources.http.file import HttpFile
 from wheel_checks.sources.local import LocalFile
 from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress
 
-if TYPE_CHECKING:  # depth quick need not load what follows links, nor what reads variants
+if TYPE_CHECKING:  # depth quick loads neither links nor variants
     from wheel_checks.facts.gpu.targets import Product
     from wheel_checks.facts.wheel.dependencies import Dependencies
     from wheel_checks.facts.wheel.neighbours import Neighbour
@@ -64,8 +64,8 @@ def judge_wheels(
 ) -> list[JudgedWheel]:
     """Read and judge each wheel on its own, in order. Its members are dropped at once: a release has a million of them.
 
-    A wheel that cannot be read is a subject with an error; the others continue. ``dependencies`` reads what wheels link
-    to, from depth links on; ``variants`` is a reader of what indexes say of variants that has read some already.
+    A wheel that cannot be read is a subject with an error; the others continue. ``dependencies`` reads linked
+    libraries, from depth links on; ``variants`` is a reader of variant metadata, partly filled.
     """
     names = Counter(planned.file_name for planned in wheels)
     if variants is None and any(split_label(wheel.file_name.removesuffix(WHEEL_SUFFIX))[1] for wheel in wheels):
@@ -94,7 +94,7 @@ def judge_wheels(
             )
             passed_over = judgement.depth is Depth.LINKS and _is_others_business(planned)
             facts = read(depth=Depth.QUICK if passed_over else judgement.depth)
-            if passed_over and _links_to_asked(facts, planned):
+            if passed_over and _links_to_requested(facts, planned):
                 facts, passed_over = read(depth=judgement.depth), False
             if dependencies is not None and judgement.depth.includes(Depth.LINKS) and not passed_over:
                 facts, unlinked = _linked(facts, dependencies, planned)
@@ -118,21 +118,21 @@ def judge_wheels(
 
 
 def _to_be_shown(expected: Expectations) -> str:
-    """What the native members are to be read for: what was expected, the version for a driver, anything for a GPU."""
+    """The accelerator to look for in native members: the expected one, its version for a driver, any for a GPU."""
     if expected.accelerator:
         return expected.accelerator.accelerator
     return ALL if expected.drivers else ANY if expected.gpus else ""
 
 
 def variant_files(client: HttpClient) -> VariantFiles:
-    """The reader of what indexes say of variants."""
+    """The reader of variant metadata on indexes."""
     from wheel_checks.sources.variant_files import VariantFiles
 
     return VariantFiles(client)
 
 
 def machine_subjects(choices: Sequence[MachineChoice], judgement: Judgement) -> list[Subject]:
-    """What each described machine gets of the releases that have variants."""
+    """The choice of each described machine among releases with variants."""
     if not choices:
         return []
     from wheelproof.wheels.machine_choice import machine_subject
@@ -141,7 +141,7 @@ def machine_subjects(choices: Sequence[MachineChoice], judgement: Judgement) -> 
 
 
 def index_subjects(judged: Sequence[JudgedWheel], read: Sequence[VariantIndex], judgement: Judgement) -> list[Subject]:
-    """What the indexes and folders say of the variants among the wheels, and of those that machines chose from."""
+    """The metadata of indexes and folders about the judged variants, and about those that machines chose from."""
     if not read and not any(item.facts and item.facts.variant for item in judged):
         return []
     from wheelproof.wheels.variants import variant_index_subjects
@@ -150,19 +150,19 @@ def index_subjects(judged: Sequence[JudgedWheel], read: Sequence[VariantIndex], 
 
 
 def _is_others_business(planned: PlannedWheel) -> bool:
-    """Whether a wheel of a stack is there for others: torch, of which a table says what it exports, or a dependency."""
+    """Whether a wheel of a stack only serves others: torch, whose exports are in a table, or a dependency."""
     from wheel_checks.facts.wheel.neighbours import TORCH
 
-    return planned.beside is not None and (not planned.asked or _neighbour(planned).project == TORCH)
+    return planned.companions is not None and (not planned.requested or _neighbour(planned).project == TORCH)
 
 
 def _is_of_cuda(planned: PlannedWheel) -> bool:
-    """Whether a wheel is in a stack for others, and its name says what it has to do with CUDA."""
+    """Whether a wheel only serves others in a stack, and its name gives its CUDA version."""
     return planned.is_dependency and is_known_by_name(_neighbour(planned).project)
 
 
-def _links_to_asked(facts: WheelFacts, planned: PlannedWheel) -> bool:
-    """Whether a wheel of a stack has native code and requires a wheel with libraries that someone asked for."""
+def _links_to_requested(facts: WheelFacts, planned: PlannedWheel) -> bool:
+    """Whether a wheel of a stack has native code and requires a requested wheel with libraries."""
     from wheel_checks.facts.elf.native_members import is_library
     from wheel_checks.facts.wheel.neighbours import TORCH
 
@@ -171,8 +171,10 @@ def _links_to_asked(facts: WheelFacts, planned: PlannedWheel) -> bool:
         return False
     if _neighbour(planned).project == TORCH or not any(is_library(member.name) for member in archive.members):
         return False
-    others = {_neighbour(one).project: one.asked for one in planned.beside or () if _neighbour(one).may_have_libraries}
-    wanted = {name for name, asked in others.items() if asked or name == TORCH}
+    others = {
+        _neighbour(one).project: one.requested for one in planned.companions or () if _neighbour(one).may_have_libraries
+    }
+    wanted = {name for name, requested in others.items() if requested or name == TORCH}
     active = active_with_extras(metadata.requirements, planned.target.markers())
     return any(canonicalize_name(requirement.name) in wanted for requirement in active)
 
@@ -190,13 +192,13 @@ def _linked(
 ) -> tuple[WheelFacts, tuple[CheckResult, ...]]:
     """The facts with their link closure, and an undecided result when a required wheel cannot be read."""
     try:
-        if _is_others_business(planned) and not _links_to_asked(
+        if _is_others_business(planned) and not _links_to_requested(
             facts, planned
         ):  # as its own requirements would have it
             links = dependencies.link(facts, planned.extras)
         else:
-            beside = None if planned.beside is None else [_neighbour(one) for one in planned.beside]
-            links = dependencies.link(facts, planned.extras, _neighbour(planned), beside)
+            companions = None if planned.companions is None else [_neighbour(one) for one in planned.companions]
+            links = dependencies.link(facts, planned.extras, _neighbour(planned), companions)
     except WheelproofError as error:
         wrong = (error.wrong,) if isinstance(error, WrongMetadataError) else ()  # a finding of WHL111
         facts = replace(facts, links=Unavailable(str(error)), wrong_metadata=wrong)
@@ -211,12 +213,12 @@ def _linked(
 def read_siblings(
     judged: Sequence[JudgedWheel], client: HttpClient, expected: Expectations
 ) -> dict[str, AcceleratorContent | Unavailable]:
-    """What the native code of wheels for other machines shows, by file name, where a wheel here shows no GPU.
+    """The accelerator of wheels for other machines, by file name, if a wheel here shows none.
 
     Of each release one wheel for each other machine is read, until one library shows an accelerator; where an
-    accelerator or a GPU is asked for, within a larger bound.
+    accelerator or a GPU is expected, within a larger bound.
     """
-    asked = bool(expected.accelerator or expected.gpus)
+    requested = bool(expected.accelerator or expected.gpus)
     known = {item.facts.file_name for item in judged if item.facts}
     files: dict[str, IndexFile] = {}
     for item in judged:
@@ -230,7 +232,7 @@ def read_siblings(
             location = path_of(file.url) if is_file_url(file.url) else file.url
             source = _open(PlannedWheel(file.file_name, location, file), client)
             try:
-                return _presence(source, client, most=REQUESTED if asked else QUICK)
+                return _presence(source, client, most=REQUESTED if requested else QUICK)
             finally:
                 source.close()
         except WheelproofError as error:
@@ -241,12 +243,12 @@ def read_siblings(
 
 
 def _presence(source: NamedBytes, client: HttpClient, most: int) -> AcceleratorContent:
-    """What the first library that shows an accelerator shows, or what all show."""
+    """The accelerator of the first library with one, or the content of all."""
     kept = kept_facts(source, client.cache) if source.remote else NOTHING_KEPT
     archive = read_archive(source, kept)
 
     def read() -> AcceleratorContent:
-        from wheel_checks.facts.accelerator.content import read_accelerator_content  # brings what reads ELF files
+        from wheel_checks.facts.accelerator.content import read_accelerator_content  # imports the reader of ELF files
 
         return read_accelerator_content(source, archive, most=most, wanted=ANY, at_hand=0)
 
@@ -288,7 +290,7 @@ def read_planned(
     upload: bool = False,
 ) -> WheelFacts:
     """The facts of one wheel. ``accelerator``, ``gpus``, ``max_read``, ``presence``, ``glance`` and ``upload`` are as
-    in ``Request``; ``variants`` reads what its index says of it.
+    in ``Request``; ``variants`` reads its variant metadata.
 
     Raises SourceError if bytes cannot be had.
     """
@@ -314,7 +316,7 @@ def read_planned(
     )
     source = _open(planned, client)
     try:
-        # Of a local file depth quick reads less than what naming its bytes would take.
+        # Naming the bytes of a local file would cost more than depth quick reads.
         worthwhile = source.remote or depth.includes(Depth.LINKS)
         facts = read_wheel(source, request, kept_facts(source, client.cache) if worthwhile else NOTHING_KEPT)
         return replace(facts, other_listings=planned.other_listings, etag=_etag_of(source))
@@ -333,7 +335,7 @@ def _reader_of_index(
 
 
 def unreadable(name: str, kind: str, error: WheelproofError) -> Subject:
-    """A subject that could not be judged, whatever rules were selected: it must not look like a pass."""
+    """A subject that could not be judged; an error with any selection of rules, so that it is no pass."""
     return Subject(name, kind, "could not be read", results=run_rules([get_rule("WHL000")], error, None))
 
 

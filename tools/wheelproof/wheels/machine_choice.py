@@ -1,4 +1,4 @@
-"""Reads what the choice among variants needs, and makes a subject of the choice for a machine."""
+"""Read the metadata of variants, and make a subject of a machine's choice."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST = 50  # labels in the facts of a subject
 
 
 class ReleaseVariants:
-    """Reads what indexes say of the variants of a project, of which they list ``files``, and keeps what it ``read``."""
+    """Reads the variant metadata of a project, whose files are ``files``, and keeps it in ``read``."""
 
     def __init__(self, files: Sequence[IndexFile], reader: VariantFiles) -> None:
         self._files = files
@@ -49,7 +49,7 @@ class ReleaseVariants:
 
 
 def _merged(documents: Iterable[VariantMetadata | Unavailable], of: str) -> VariantMetadata | Unavailable:
-    """One document of those of several places, as long as none contradicts another (PEP 825)."""
+    """The merged documents of several places, unless they contradict each other (PEP 825)."""
     merged: VariantMetadata | None = None
     for document in documents:
         if isinstance(document, Unavailable):
@@ -65,7 +65,7 @@ def _merged(documents: Iterable[VariantMetadata | Unavailable], of: str) -> Vari
 def described_machines(
     gpus: Sequence[Product], drivers: Sequence[str], cpu: str | None, platforms: Iterable[str]
 ) -> tuple[Machine, ...]:
-    """The machines with these GPUs, drivers and CPU on these platforms. Raises UsageError for what is unknown."""
+    """The machines with these GPUs, drivers and CPU on these platforms. Raises UsageError for an unknown value."""
     platforms = tuple(platforms)
     if other := [text for text in platforms if other_system(text, this_machine().target)]:
         raise UsageError(
@@ -77,7 +77,7 @@ def described_machines(
 
 
 def machine_subject(made: MachineChoice, judgement: Judgement) -> Subject:
-    """The choice for one machine, judged by the rules about it and about what an index offers."""
+    """The choice for one machine, judged by the rules for choices and for indexes."""
     rules = judgement.selection.rules("machine")
     about_files = judgement.selection.rules("requirement")
     results = (

@@ -1,4 +1,4 @@
-"""What is to be judged and how, and what came of it: the wheels that ``judging.py`` reads."""
+"""Wheels to judge, options of judging, and judged wheels."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ if TYPE_CHECKING:  # depth quick need not load them
 
 @dataclass(frozen=True, slots=True)
 class PlannedWheel:
-    """A wheel to read: where it is, what the index says of it, and all that the index lists of its project.
+    """A wheel to read: its place, its index entry, and the project's listing.
 
-    ``gpus`` are those that it must run on, None for all that the judgement expects. ``other_listings`` is what other
-    indexes say of a file of that name. ``extras`` are those that it is requested with. ``beside`` are the wheels that
-    are installed with it, where that is known; then one that no one ``asked`` for is read as far as it may link to
-    those that someone did.
+    ``gpus`` are the GPUs that it must run on, None for all expected ones. ``other_listings`` are entries of other
+    indexes for that file name. ``extras`` are the requested ones. ``companions`` are the wheels installed with it, if
+    known; then a wheel that was not ``requested`` for is read only as far as it may link to requested ones.
     """
 
     file_name: str
@@ -38,20 +37,20 @@ class PlannedWheel:
     gpus: tuple[Product, ...] | None = None
     other_listings: tuple[OtherListing, ...] = ()
     extras: frozenset[str] = frozenset()
-    beside: tuple[PlannedWheel, ...] | None = field(default=None, compare=False, repr=False)
-    asked: bool = True
+    companions: tuple[PlannedWheel, ...] | None = field(default=None, compare=False, repr=False)
+    requested: bool = True
 
     @property
     def is_dependency(self) -> bool:
         """True for a wheel of a stack that only others ask for."""
-        return self.beside is not None and not self.asked
+        return self.companions is not None and not self.requested
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How to judge: what is expected, by which rules, how deep, and how many bytes of a wheel may be streamed.
+    """How to judge: expectations, rules, depth, and the limit of streamed bytes of a wheel.
 
-    ``upload`` reads what an index looks at when the wheels are uploaded.
+    ``upload`` reads the metadata that an index checks at upload.
     """
 
     expectations: Expectations = field(default_factory=Expectations)
@@ -61,7 +60,7 @@ class Judgement:
     upload: bool = False
 
 
-def drivers_asked(expected: Expectations) -> str:
+def requested_drivers(expected: Expectations) -> str:
     """The drivers that the wheels are judged by, for people; "" when none was named, or none is NVIDIA's."""
     from wheel_checks.facts.gpu.drivers import NO_DRIVER  # most runs name none
 
@@ -74,7 +73,7 @@ class Progress(Protocol):
     """Who learns how far a run is; any thread may call ``done``."""
 
     def planned(self, wheels: int, *, alike: bool = False) -> None:
-        """So many wheels will be read; where they are ``alike``, each takes about as long as another."""
+        """So many wheels will be read; if they are ``alike``, each takes about as long as another."""
 
     def done(self) -> None:
         """One more wheel was read."""

@@ -1,4 +1,4 @@
-"""Opens what a run reads from: the configured indexes, the cache, the network, and the reader of required wheels."""
+"""Open the sources of a run: the configured indexes, the cache, the network, and the reader of required wheels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # a command that only shows its help needs none of these
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The indexes, the cache and the network of a run. What is omitted is as uv and pip are configured.
+    """The indexes, the cache and the network of a run. Defaults are the configuration of uv and pip.
 
     ``trust_index`` are the addresses of a tree that may be contacted. ``max_download`` is a size as text ("2G"),
     ``deadline`` the seconds that the network may take in all.
@@ -59,7 +59,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a run reads from. ``dependencies`` is None unless it was requested."""
+    """The sources of a run. ``dependencies`` is None unless requested."""
 
     client: HttpClient
     index: SimpleIndex
@@ -74,14 +74,14 @@ def open_places(
     *,
     links: bool = False,
     whole: bool = False,
-    beside: Sequence[Requirement] = (),
+    companions: Sequence[Requirement] = (),
     on_bytes: Callable[[int], object] | None = None,
 ) -> Iterator[Opened]:
     """Open ``places`` with their ``config``, and close them at the end of the ``with`` block.
 
-    ``links`` opens the reader of what wheels link to; with ``whole`` it streams every library whose head and tail do
-    not say enough, and what ``beside`` asks for is installed with each wheel. ``on_bytes`` takes how many bytes were
-    read. Raises UsageError for a size that cannot be read.
+    ``links`` opens the reader of linked libraries; with ``whole`` it streams every library whose head and tail do not
+    suffice, and ``companions`` are installed with each wheel. ``on_bytes`` gets the number of bytes read. Raises
+    UsageError for an invalid size.
     """
     from wheel_checks.facts.wheel.expectations import parse_size
     from wheel_checks.sources.client import HttpClient
@@ -114,6 +114,6 @@ def open_places(
             from wheelproof.wheels.dependencies import dependency_reader
 
             dependencies = stack.enter_context(
-                dependency_reader(client, index, config, offline=places.offline, whole=whole, beside=beside)
+                dependency_reader(client, index, config, offline=places.offline, whole=whole, companions=companions)
             )
         yield Opened(client, index, config, dependencies)

@@ -1,4 +1,4 @@
-"""From what the user typed to the wheels to read: files, folders, URLs, and requirements chosen from an index."""
+"""Find the wheels of targets: files, folders, URLs, and requirements chosen from an index."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Listing = Callable[[str], Sequence[IndexFile]]
 class Wanted:
     """The targets to judge for. ``platforms`` and ``pythons`` are as typed; empty means this host, this Python.
 
-    ``machines`` are described: their platforms count where none was typed, and they choose among variants.
+    ``machines`` are described: their platforms count if none was typed, and they choose among variants.
     """
 
     platforms: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class Wanted:
 
     @property
     def note(self) -> str:
-        """What was assumed of this host, "" when nothing was or when it does not matter."""
+        """The assumptions about this host, "" without any, or if they do not matter."""
         return "" if (self.platforms or self.machines) and self.pythons else this_machine().note
 
 
@@ -64,8 +64,7 @@ class Wanted:
 class Plan:
     """The wheels to read, each once per target, and the choices that an installer would make for requirements.
 
-    ``machine_choices`` are those for described machines, where a release has variants, and ``variant_indexes`` what
-    indexes say of these.
+    ``machine_choices`` are for described machines, if a release has variants, and ``variant_indexes`` their metadata.
     """
 
     wheels: tuple[PlannedWheel, ...] = ()
@@ -75,7 +74,7 @@ class Plan:
 
 
 def plan(text: str, wanted: Wanted, listing: Listing, variants: VariantFiles | None = None) -> Plan:
-    """What one TARGET of the command line means. ``variants`` reads what indexes say of variants.
+    """The wheels of one TARGET of the command line. ``variants`` reads variant metadata.
 
     Raises UsageError when it means nothing, and SourceError when a file or the index cannot be read.
     """
@@ -142,7 +141,7 @@ def _of_requirement(requirement: Requirement, wanted: Wanted, listing: Listing, 
 
 
 def _release_variants(files: Sequence[IndexFile], variants: VariantFiles) -> ReleaseVariants | None:
-    """The reader of what the indexes say of variants; None when no file is one."""
+    """The reader of variant metadata; None if no file is a variant."""
     if not any(is_variant(file.file_name) for file in files):
         return None
     from wheelproof.wheels.machine_choice import ReleaseVariants
@@ -153,7 +152,7 @@ def _release_variants(files: Sequence[IndexFile], variants: VariantFiles) -> Rel
 def _for_machines(
     requirement: Requirement, files: Sequence[IndexFile], target: Target, wanted: Wanted, read: ReleaseVariants
 ) -> tuple[MachineChoice, ...]:
-    """What the described machines of a target get; () if none exists."""
+    """The choices of the described machines of a target; () without machines."""
     from wheel_checks.targets.variant_choice import choose_for_machines
 
     return choose_for_machines(requirement, files, target, wanted.machines, read, pre=wanted.pre)

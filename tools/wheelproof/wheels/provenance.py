@@ -26,8 +26,8 @@ from wheel_checks.sources.local import LocalFile
 from wheel_checks.sources.regular_file import read_whole
 from wheelproof.reporting import Selection
 
-BESIDE = (".publish.attestation", ".slsa.attestation")
-"""What follows the name of a file in the names of its attestations, as pypi-attestations and twine write them."""
+SUFFIXES = (".publish.attestation", ".slsa.attestation")
+"""Suffixes of the names of attestations, as pypi-attestations and twine write them."""
 
 WITH_PUBLISHER = ".provenance"
 """The same for the object that an index serves, which contains all of them."""
@@ -39,9 +39,9 @@ _ACCEPT = {"Accept": "application/vnd.pypi.integrity.v1+json, application/json;q
 
 @dataclass(frozen=True, slots=True)
 class AttestableFile:
-    """A file that was judged. ``place`` is its path or URL, ``listings`` what indexes say of it.
+    """A judged file. ``place`` is its path or URL, ``listings`` its entries in indexes.
 
-    ``sha256`` is that of all its bytes, or why not all were read.
+    ``sha256`` is the hash of the file, or why it was not read in full.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Attesting:
         require_library()
 
     def judge(self, subject: Subject, file: AttestableFile) -> Subject:
-        """The subject with the results about its attestations, and who made those that hold."""
+        """The subject with the results about its attestations, and the publishers of the valid ones."""
         place, documents = self._documents(file)
         found = documents if isinstance(documents, Unavailable) else _verified(documents, file)
         sha256 = "" if isinstance(file.sha256, Unavailable) else file.sha256
@@ -74,7 +74,7 @@ class Attesting:
         return replace(
             subject,
             headline=subject.headline + by,
-            facts={**subject.facts, "provenance": [_told(one) for one in attested]},
+            facts={**subject.facts, "provenance": [_as_json(one) for one in attested]},
             results=(*subject.results, *results),
         )
 
@@ -93,9 +93,9 @@ class Attesting:
         return digest.hexdigest()
 
     def _documents(self, file: AttestableFile) -> tuple[str, list[bytes] | Unavailable]:
-        """Where the attestations are from, and what is there: by a file on disk, else where its indexes say."""
+        """The origin of the attestations, and their contents: next to a file on disk, else from its indexes."""
         try:
-            if isinstance(file.place, Path) and (attestations := _beside(file.place)):
+            if isinstance(file.place, Path) and (attestations := _next_to(file.place)):
                 return str(file.place), attestations
             urls = list(dict.fromkeys(listing.provenance for listing in file.listings if listing.provenance))
             if urls and self.client.offline:
@@ -108,9 +108,9 @@ class Attesting:
         return ", ".join(map(redact, urls)), pages
 
 
-def _beside(path: Path) -> list[bytes]:
+def _next_to(path: Path) -> list[bytes]:
     """The attestations that lie by a file. Raises SourceError."""
-    return _read(path, WITH_PUBLISHER) or [found for ending in BESIDE for found in _read(path, ending)]
+    return _read(path, WITH_PUBLISHER) or [found for ending in SUFFIXES for found in _read(path, ending)]
 
 
 def _read(path: Path, ending: str) -> list[bytes]:
@@ -135,7 +135,7 @@ def _verified(documents: Sequence[bytes], file: AttestableFile) -> tuple[Atteste
     return tuple(found)
 
 
-def _told(attested: Attested) -> dict[str, object]:
+def _as_json(attested: Attested) -> dict[str, object]:
     return {
         "publisher": attested.publisher,
         "source": attested.source,

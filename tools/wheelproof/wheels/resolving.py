@@ -1,4 +1,4 @@
-"""What pip and uv would install, source archives included: uv resolves again while there are newer ones to take.
+"""Resolve as pip and uv do, source archives included: uv resolves again while there are newer ones to choose.
 
 uv with ``--no-build`` walks back to releases that have a wheel, however old. So after each resolution the archives of
 newer releases are read, and made usable (:mod:`wheelproof.wheels.source_archives`); nearly every stack needs none, and
@@ -38,7 +38,7 @@ from wheelproof.wheels.source_archives import ArchiveFolder
 MOST_ROUNDS = 12  # runs of uv; real stacks need one to three
 MOST_ARCHIVES = 64  # read for one stack; each costs up to 128 MiB, nearly all less than one
 MOST_RELEASES = 200  # newer releases whose requirements are read after one resolution
-MOST_ASKED = 4  # packages of which it is asked why a newer release is refused, with one run of uv each
+MOST_EXPLAINED = 4  # packages whose refused newer releases are explained, with one run of uv each
 MOST_SENTENCES = 3
 FEW = 8  # packages without an explanation: looking at their newer releases costs less than finding one
 _AT_ONCE = 8
@@ -47,17 +47,17 @@ _ONLY = re.compile(r"(?P<there>only \S+) is available and (?P<by>\S+) depends on
 Run = Callable[[tuple[str, ...], tuple[str, ...]], Resolution]
 """Resolves with more find-links places and more constraints.
 
-Raises what :func:`wheel_checks.sources.uv.resolver.resolve` raises.
+Raises the errors of :func:`wheel_checks.sources.uv.resolver.resolve`.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A resolution in which every package is what an installer takes, a wheel or a source archive.
+    """A resolution in which every package has the wheel or source archive that an installer chooses.
 
-    ``archives`` are those in it, by the name of the package. ``failed`` says of packages, by name, why an archive that
-    an installer would try could not be read. ``unfinished`` says why newer releases may have been missed, "" if none.
-    ``refused`` are newer releases of what was requested, ``pre_releases`` those of which pip takes others.
+    ``archives`` are its source archives, by package name. ``failed`` says, by package name, why an archive that an
+    installer would try could not be read. ``unfinished`` says why newer releases may have been missed, "" if none.
+    ``refused`` are newer releases of requested packages, ``pre_releases`` those for which pip chooses others.
     """
 
     resolution: Resolution
@@ -69,7 +69,7 @@ class Settled:
 
 
 class UndecidedConflictError(NoSolutionError):
-    """There is no solution with what source archives list; those in ``computed`` compute that when they are built."""
+    """No solution with the requirements of source archives; those in ``computed`` compute theirs at build time."""
 
     def __init__(self, explanation: Explanation, computed: Sequence[SourceArchive]) -> None:
         super().__init__(explanation)
@@ -79,14 +79,14 @@ class UndecidedConflictError(NoSolutionError):
 class ArchiveSearch:
     """Looks for the source archives that an installer would take on ``target``.
 
-    ``run`` resolves ``asked`` under ``constraints``. No archive is searched for of packages in ``passed_over``: those
-    that are omitted, and those of one index each, for which uv looks nowhere else.
+    ``run`` resolves ``requested`` under ``constraints``. ``passed_over`` packages have no archives: omitted ones, and
+    those bound to one index.
     """
 
     def __init__(
         self,
         run: Run,
-        asked: Iterable[Requirement],
+        requested: Iterable[Requirement],
         target: Target,
         indexes: KnownIndexes,
         client: HttpClient,
@@ -99,20 +99,20 @@ class ArchiveSearch:
         self._passed_over = frozenset(map(canonicalize_name, passed_over))
         self.folder = ArchiveFolder(Path(), client, indexes, target, pre)
         self._read: dict[str, CoreMetadata] = {}
-        self.asked: dict[str, list[Requirement]] = {}
+        self.requested: dict[str, list[Requirement]] = {}
         self.constraints: dict[str, list[Requirement]] = {}
-        for requirement in active_with_extras(asked, target.markers()):
+        for requirement in active_with_extras(requested, target.markers()):
             if not requirement.url:
-                self.asked.setdefault(canonicalize_name(requirement.name), []).append(requirement)
+                self.requested.setdefault(canonicalize_name(requirement.name), []).append(requirement)
         for constraint in active_with_extras(constraints, target.markers()):
             self.constraints.setdefault(canonicalize_name(constraint.name), []).append(constraint)
 
     def settle(self, *, compared: bool = True) -> Settled:
         """Resolve until every package is the latest that an installer would take.
 
-        ``compared`` also says which newer releases are refused, and where pip takes others.
+        ``compared`` also says which newer releases are refused, and if pip takes others.
 
-        Raises what ``run`` raises, UndecidedConflictError, and SourceError when an index does not answer or the search
+        Raises errors of ``run``, UndecidedConflictError, and SourceError when an index does not answer or the search
         does not end.
         """
         with scratch_folder() as folder:
@@ -145,10 +145,10 @@ class ArchiveSearch:
         return (self.folder.folder.as_uri(),) if self.folder.archives else ()
 
     def _refused(self, resolution: Resolution) -> Iterator[Refused]:
-        """The newer releases of what was asked for that are not taken, and why: uv says so when it is to take them."""
+        """The newer releases of requested packages that are not chosen, with uv's error if they are required."""
         taken = {package.name: version for package in resolution.packages if (version := _version(package))}
-        asked = [(name, taken[name]) for name in self.asked if name in taken and name not in self._passed_over]
-        for name, version in asked[:MOST_ASKED]:
+        requested = [(name, taken[name]) for name in self.requested if name in taken and name not in self._passed_over]
+        for name, version in requested[:MOST_EXPLAINED]:
             newest = self.folder.newest(self._of(name), version)
             if newest is None or newest.version is None:
                 continue
@@ -186,9 +186,9 @@ class ArchiveSearch:
         return UndecidedConflictError(error.explanation, computed) if computed else error
 
     def _look_ahead(self) -> None:
-        """Look at what is requested, and at what the archives that this finds require in turn."""
-        extras = {name: {extra for r in rows for extra in r.extras} for name, rows in self.asked.items()}
-        front, seen = list(self.asked), set(self.asked)
+        """Search archives of the requested packages, and of their requirements in turn."""
+        extras = {name: {extra for r in rows for extra in r.extras} for name, rows in self.requested.items()}
+        front, seen = list(self.requested), set(self.requested)
         while front:
             found = self._add((name, self._of(name), None) for name in front)
             front = []
@@ -216,7 +216,7 @@ class ArchiveSearch:
         )
 
     def _behind(self, packages: Sequence[tuple[LockedPackage, Version]]) -> list[_Wanted]:
-        """The packages of which an archive that was read is newer than what is taken: an older one may fit."""
+        """The packages with a read archive newer than the chosen release: an older one may fit."""
         found = [
             (p.name, v) for p, v in packages if any(n == p.name and known > v for n, known in self.folder.archives)
         ]
@@ -224,7 +224,7 @@ class ArchiveSearch:
         return [(name, [*self._of(name), *demands.get(name, ())], version) for name, version in found]
 
     def _of_newer_releases(self, packages: Sequence[tuple[LockedPackage, Version]]) -> list[_Wanted]:
-        """What newer releases require that is not taken: an archive among that may be why they are not taken."""
+        """Requirements of newer releases that are not chosen, perhaps because of an archive among them."""
         taken = {package.name: version for package, version in packages}
         older = [(name, version) for name, version in taken.items() if self._is_older(name, version, ())]
         demands = self._demands(packages, older) if older else {}
@@ -252,7 +252,7 @@ class ArchiveSearch:
         return wanted
 
     def _requirements_of(self, newer: _Newer) -> list[Requirement]:
-        """What the latest of some releases requires on the target; nothing when it cannot be read."""
+        """The requirements of the latest release on the target; none if it cannot be read."""
         choice = None if newer.name in self._passed_over else self.folder.newest(newer.requirements, newer.above)
         if choice is None or choice.version is None:
             return []
@@ -275,7 +275,7 @@ class ArchiveSearch:
         return bool(self._add(wanted, older=True))
 
     def _settled(self, resolution: Resolution) -> Settled:
-        """The resolution with archives in place of what stood for them."""
+        """The resolution with archives in place of their substitutes."""
         packages, archives = [], {}
         for package in resolution.packages:
             found = self.folder.archives.get((package.name, _version(package) or Version("0")))
@@ -292,10 +292,10 @@ class ArchiveSearch:
         return Settled(replace(resolution, packages=tuple(packages)), archives, failed)
 
     def _of(self, name: str) -> list[Requirement]:
-        return [*self.asked.get(name, [Requirement(name)]), *self.constraints.get(name, ())]
+        return [*self.requested.get(name, [Requirement(name)]), *self.constraints.get(name, ())]
 
     def _demanded(self, name: str, explanation: Explanation) -> Iterator[list[Requirement]]:
-        """What is asked of a package, with each demand on it that the explanation names, and without."""
+        """The requirements on a package, with each demand in the explanation, and without."""
         for demand in explanation.demands:
             with contextlib.suppress(InvalidRequirement):
                 if canonicalize_name(_name_of(demand.what)) == name:
@@ -326,13 +326,11 @@ class ArchiveSearch:
         older: Sequence[tuple[str, Version]],
         few: int = FEW,
     ) -> dict[str, list[Requirement]]:
-        """What the packages of a resolution require of each other, by name: read from what is asked for on, until that
-        explains why those in ``older`` are so.
-        """
+        """The requirements among the packages of a resolution, by name, read until they explain ``older``."""
         by_name = {package.name: package for package, _ in packages}
-        extras = {name: {extra for row in rows for extra in row.extras} for name, rows in self.asked.items()}
+        extras = {name: {extra for row in rows for extra in row.extras} for name, rows in self.requested.items()}
         demands: dict[str, list[Requirement]] = {}
-        first = [name for name in self.asked if name in by_name]
+        first = [name for name in self.requested if name in by_name]
         front = [*first, *(name for name in by_name if name not in first)]
         unexplained = list(older)
         with ThreadPoolExecutor(_AT_ONCE, "demands") as pool:
@@ -391,10 +389,14 @@ def _version(package: LockedPackage) -> Version | None:
 def _in_words(explanation: Explanation, name: str) -> str:
     """Why a release of ``name`` that was demanded by its version cannot be had."""
     own = f"you require {name}=="
-    said = [text for text in explanation.sentences if not text.replace(" and ", " ").startswith(own)]
-    if len(said) == 1 and (only := _ONLY.fullmatch(said[0])) and canonicalize_name(_name_of(only["by"])) == name:
+    sentences = [text for text in explanation.sentences if not text.replace(" and ", " ").startswith(own)]
+    if (
+        len(sentences) == 1
+        and (only := _ONLY.fullmatch(sentences[0]))
+        and canonicalize_name(_name_of(only["by"])) == name
+    ):
         return f"it requires {only['what']}, but {only['there']} is available"
-    return "; ".join(said[:MOST_SENTENCES])
+    return "; ".join(sentences[:MOST_SENTENCES])
 
 
 def _name_of(text: str) -> str:

@@ -32,14 +32,14 @@ from wheel_checks.targets.selection import Choice, choose
 from wheel_checks.targets.target import Target
 from wheelproof.wheels.indexes import KnownIndexes
 
-_MACHINE_TAGS = 2  # of the three parts of a tag those that say nothing about the machine: Python and ABI
+_MACHINE_TAGS = 2  # of the three parts of a tag those without the machine: Python and ABI
 
 
 @dataclass(slots=True)
 class ArchiveFolder:
     """The source archives that a resolver may use, each written to ``folder`` as an empty wheel.
 
-    ``failed`` says of a release why its archive cannot be used.
+    ``failed`` has the reason why a release's archive cannot be used.
     """
 
     folder: Path
@@ -57,7 +57,7 @@ class ArchiveFolder:
         """The latest release that the requirements on one package together allow, if it is newer than ``above`` and has
         a source archive that was not read yet, and no wheel for the target. None for any other.
 
-        ``older`` passes over the releases whose archives were read: what they require did not fit.
+        ``older`` skips releases whose archives were read, since their requirements did not fit.
 
         Raises SourceError when an index does not answer.
         """
@@ -66,7 +66,7 @@ class ArchiveFolder:
         unread = [v for v in releases.archives if (name, v) not in self.failed and (name, v) not in self.archives]
         if not any(above is None or version > above for version in unread):  # as for nearly every package
             return None
-        # A release of which the archive cannot be used has none, and what was read has a wheel: it is not a news.
+        # Releases with an unusable archive have none, and read releases have a wheel.
         usable = set(unread) if older else {v for v in releases.archives if (name, v) not in self.failed}
         files = [*releases.wheels, *(file for v, file in releases.archives.items() if v in usable)]
         choice = self._taken_by_uv(requirements, files)
@@ -75,7 +75,7 @@ class ArchiveFolder:
 
     def newest(self, requirements: Sequence[Requirement], above: Version) -> Choice | None:
         """The latest release above ``above`` that the requirements on one package together allow and that has a file
-        for the target; None if none exists. Pre-releases count only next to another one, or where they are allowed.
+        for the target; None if none exists. Pre-releases count only next to another one, or if they are allowed.
 
         Raises SourceError when an index does not answer.
         """
@@ -89,7 +89,7 @@ class ArchiveFolder:
         return choice if choice.version is not None else None
 
     def taken_by_pip(self, requirements: Sequence[Requirement]) -> Choice:
-        """What pip takes for the requirements on one package together: yanked releases count as final ones.
+        """The choice of pip for all requirements on one package: yanked releases count as final ones.
 
         Raises SourceError when an index does not answer.
         """
@@ -98,7 +98,7 @@ class ArchiveFolder:
         return choose(_together(requirements), files, self.target, pre=self.pre)
 
     def _taken_by_uv(self, requirements: Sequence[Requirement], files: Sequence[IndexFile]) -> Choice:
-        """As pip, but where every final release is yanked uv takes pre-releases."""
+        """As pip, but if every final release is yanked uv takes pre-releases."""
         together = _together(requirements)
         kept = [file for file in files if file.yanked is None]
         return choose(together, files if exact_pin(together) else kept, self.target, pre=self.pre)
@@ -107,7 +107,7 @@ class ArchiveFolder:
         if name not in self._known:
             try:
                 self._known[name] = _Releases.of(name, self.indexes.files(name))
-            except (NotFoundError, UsageError):  # also where no index is configured
+            except (NotFoundError, UsageError):  # also if no index is configured
                 self._known[name] = _Releases.of(name, ())
         return self._known[name]
 
@@ -155,7 +155,7 @@ class ArchiveFolder:
         return replace(archive, metadata=metadata, metadata_of=elsewhere.file_name)
 
     def _wheel_elsewhere(self, name: str, version: Version) -> IndexFile | None:
-        """The wheel of the release whose METADATA uv takes for that of the archive: the one that fits best."""
+        """The wheel of the release whose METADATA uv uses for the archive: the best match."""
         files = [file for file in self._releases(name).versions[version] if file.is_wheel]
         tags = {str(tag).rpartition("-")[0] for tag in self.target.supported_tags()}
         return max(files, key=lambda file: any(f"{a}-{b}" in tags for a, b in _interpreters(file)), default=None)
@@ -208,7 +208,7 @@ def _static(name: str, version: str, origin: str, metadata: CoreMetadata) -> Sta
 
 
 def _write_stub(folder: Path, metadata: StaticMetadata) -> None:
-    """A wheel with this METADATA and no module; its name is what uv finds it by."""
+    """A wheel with this METADATA and no module; uv finds it by its name."""
     stem = f"{canonicalize_name(metadata.name).replace('-', '_')}-{metadata.version}"
     members = {
         "METADATA": metadata.text,

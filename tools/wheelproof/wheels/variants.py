@@ -1,4 +1,4 @@
-"""Judges variant wheels by the rules for variants, and what indexes say of them: shared by all that judges wheels."""
+"""Judge variant wheels, and the metadata of indexes about them, by the rules for variants."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_LABELS = 200  # in the facts of a subject
 
 
 def read_variants(planned: PlannedWheel, files: VariantFiles) -> Callable[[], VariantIndex | Unavailable]:
-    """How to read what the folder or the index of a variant wheel says of its release."""
+    """A reader of the variant metadata of a wheel's release, in its folder or index."""
 
     def read() -> VariantIndex | Unavailable:
         name = parse_wheel_name(planned.file_name)

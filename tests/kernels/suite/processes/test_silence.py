@@ -1,4 +1,4 @@
-"""What is silent because it waits hangs; what has no CPU, on a busy machine or because it is stopped, does not."""
+"""A silent process that waits hangs; a process without CPU time, on a busy machine or stopped, does not."""
 
 from __future__ import annotations
 

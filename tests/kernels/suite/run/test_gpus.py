@@ -1,4 +1,4 @@
-"""Every GPU of a node is tried and named, and what is wrong with one hides nothing of the others. No GPU is needed."""
+"""Every GPU of a node is tried and named, and a fault of one does not hide the others. No GPU is needed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DIED = End(-11, hang=False, words="Segmentation fault")
 RATES = {"kind": "calibration", "bandwidth": 4.25e12, "bf16": 750e12, "fp8": 1500e12}
 
 Record = dict[str, Any]
-Script = Callable[[Job], Iterable[Record]]  # the records of a job; raises what interrupts, or DeathErrorError
+Script = Callable[[Job], Iterable[Record]]  # the records of a job; raises interrupts, or DeathErrorError
 
 
 class DeathError(Exception):
@@ -195,7 +195,7 @@ def test_one_gpu_of_one_needs_no_variable(monkeypatch: pytest.MonkeyPatch) -> No
     assert {visible(job) for job in node.jobs} == {""}
 
 
-def test_a_gpu_that_was_asked_for_and_is_missing_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_was_requested_and_is_missing_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     Node(monkeypatch, healthy, gpu(0), gpu(1))
     report = course.run(Options(only=("fused_add_rms_norm",), gpus=("1", "7")))
 
@@ -224,7 +224,7 @@ def test_a_gpu_that_nvml_lists_and_cuda_does_not_see_is_missing() -> None:
     assert chosen(answer(gpu(0), listed=listed), [], lambda _: {}, {"CUDA_VISIBLE_DEVICES": "0"})[1] == []
 
 
-def test_every_instance_of_a_gpu_with_mig_is_asked_for_by_itself() -> None:
+def test_every_instance_of_a_gpu_with_mig_is_requested_by_itself() -> None:
     whole, first, second = gpu(1, "GPU-b"), "MIG-1", "MIG-2"
     listed = [
         {"index": 0, "uuid": "GPU-a", "instances": [first, second]},

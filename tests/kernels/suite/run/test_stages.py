@@ -1,4 +1,4 @@
-"""What a run says of its records, and what it lets run next to what: neither needs torch."""
+"""The verdict of a run's records, and the jobs that may run in parallel: neither needs torch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kernels_smoke.suite.run.plan import Document
 from kernels_smoke.suite.run.units import judging
 from kernels_smoke.suite.verdict import verdict
 
-COMPILES = "compiling.compilations:precompile"  # the one task that leaves the GPU alone
+COMPILES = "compiling.compilations:precompile"  # the only task without the GPU
 PROBE = {"kind": "probe", "name": "driver", "outcome": "pass", "message": ""}
 NO_FP8 = {"kind": "case", "kernel": "scaled_mm", "case": "c", "outcome": "skip", "message": "this GPU has no fp8"}
 RIGHT = {"kind": "case", "kernel": "mul_sum_add", "case": "c", "outcome": "pass", "message": ""}
@@ -89,7 +89,7 @@ class Crew:
 
 @pytest.mark.parametrize("warm", [False, True])
 @pytest.mark.parametrize("exclusive", [False, True])
-def test_nothing_runs_beside_a_child_that_has_an_exclusive_gpu(
+def test_nothing_runs_next_to_a_child_that_has_an_exclusive_gpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, warm: bool, exclusive: bool
 ) -> None:
     options, entries, kept = Options(level="full"), registry.ENTRIES, Marks(tmp_path, "digest")

@@ -1,4 +1,4 @@
-"""Which files hold install commands, and what these require: a line and what `pins check` reads of it."""
+"""Which files hold install commands, and their requirements: a line and its reading by `pins check`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where the options of a run come from: flags, the environment, the user's own configuration, that of a tree."""
+"""Read the options of a run from flags, the environment, the user's configuration and that of a tree."""

@@ -1,8 +1,8 @@
-"""The files that hold settings: the user's own, one that the user names, and that of the tree around a folder.
+"""Configuration files: the user's own, one named with ``--config``, and that of the tree around a folder.
 
-The tree is the repository around the folder, and without one the folders above it, up to the home folder,
-to a folder that anybody may write to, to one of another user, and to another file system, all excluded. What is
-above a tree decides nothing: settings for several trees are the user's own.
+The tree is the repository around the folder, and without one the folders above it, up to the home folder, to a folder
+that anybody may write to, to one of another user, and to another file system, all excluded. Files above the tree are
+ignored; settings for several trees belong in the user's own file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ConfigFile:
 class TreeFile(ConfigFile):
     """That of a tree, whose folder is ``root``. ``fault`` says why it is not the user's, "" when it is.
 
-    ``shared`` is True when it is in a folder where anybody makes files: then no one has asked for what it says.
+    ``shared`` is True for a file in a folder that every user may write to, such as /tmp.
     """
 
     root: Path = Path("/")
@@ -44,7 +44,7 @@ class TreeFile(ConfigFile):
 
 
 def own_place(environment: Mapping[str, str]) -> Path | None:
-    """Where the user's own configuration belongs; None without a home. A relative XDG_CONFIG_HOME counts as unset."""
+    """The path of the user's own configuration; None without a home. A relative XDG_CONFIG_HOME counts as unset."""
     for folder in (environment.get("XDG_CONFIG_HOME", ""), os.path.join(environment.get("HOME", ""), ".config")):  # noqa: PTH118  # HOME may be ""
         if Path(folder).is_absolute():
             return Path(folder) / "wheelproof" / NAME
@@ -52,7 +52,7 @@ def own_place(environment: Mapping[str, str]) -> Path | None:
 
 
 def read_own(environment: Mapping[str, str]) -> ConfigFile:
-    """The user's own configuration, if there is one that this user may read. Raises UsageError when it is malformed."""
+    """The user's own configuration, if this user may read one. Raises UsageError when it is malformed."""
     place = own_place(environment)
     if place is None or not _is_readable(place):
         return ConfigFile()
@@ -74,8 +74,8 @@ def read_config(path: Path) -> ConfigFile:
 def find_config(folder: Path, home: str, trusted: Collection[int]) -> TreeFile:
     """The nearest configuration of the tree around ``folder``. Raises UsageError for a file that cannot be read.
 
-    A file of users who are not ``trusted`` is read anyway, for what would be missing without it. A ``folder`` that this
-    user may not enter, as under ``sudo -u nobody``, has none.
+    A file of users who are not ``trusted`` is read too, to report which of its settings would apply. A ``folder`` that
+    this user may not enter has none.
     """
     if not os.access(folder, os.X_OK):
         warn([f"the configuration in {folder} is not used: this user may not enter the folder"])
@@ -120,7 +120,7 @@ def _of_tree(path: Path, root: Path, trusted: Collection[int]) -> TreeFile | Non
 
 
 def _places(folder: Path, root: Path | None, home: str, trusted: Collection[int]) -> Iterator[Path]:
-    """The folders of the tree whose configuration holds in ``folder``, the nearest first."""
+    """The folders of the tree whose configuration applies to ``folder``, the nearest first."""
     yield folder
     device = folder.stat().st_dev
     for place in folder.parents if folder != root else ():

@@ -1,8 +1,7 @@
-"""Whose a file is: that of another user is ignored, as git ignores the repositories of others.
+"""Check who owns a configuration file: files of other users are ignored, as git ignores repositories of other users.
 
-A file is the user's when it, the link that leads to it, and the folder that holds it belong to the user or to root, who
-can do everything anyway. Under sudo the files of whoever called it count, too. Exceptions are the user's: the setting
-``safe-directory``, which has git's meaning.
+A file is the user's if the user or root owns the file, any link to it, and its folder. Under sudo files of the user who
+called it count, too. Exceptions are the user's: the setting ``safe-directory``, which has git's meaning.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ ROOT = 0
 
 
 def trusted_owners(environment: Mapping[str, str]) -> frozenset[int]:
-    """The users whose files are applied: this one, root, and for root under sudo the one who called it."""
+    """The users whose files are applied: this one, root, and for root under sudo the calling user."""
     user = os.geteuid()
     caller = environment.get("SUDO_UID", "") if user == ROOT else ""
     return frozenset({user, ROOT, *([int(caller)] if caller.isdecimal() else [])})
 
 
 def is_shared(folder: os.stat_result) -> bool:
-    """True for a folder in which anybody makes files and no one removes those of others, such as /tmp."""
+    """True for a folder such as /tmp, where every user may create files and none may remove those of another."""
     return bool(folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH)
 
 
 def dubious(path: Path, found: Sequence[os.stat_result], trusted: Collection[int]) -> str:
     """Why the file at ``path`` is ignored, in the words of git; "" when its owners are trusted.
 
-    ``found`` describes the file, the link that leads to it, and the folder that holds it.
+    ``found`` has the status of the file, of the link to it, and of its folder.
     """
     stranger = next((entry.st_uid for entry in found if entry.st_uid not in trusted), None)
     if stranger is None:

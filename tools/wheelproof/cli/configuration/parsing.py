@@ -4,13 +4,12 @@ Every option of a command is a key of the configuration, by its long name withou
 environment variable (``WHEELPROOF_FAIL_ON``). Nothing is declared twice: the parser of the command says which options
 exist, and a value from elsewhere passes through the same conversion, choices and action as the flag.
 
-The user's own file is ``$XDG_CONFIG_HOME/wheelproof/wheelproof.toml``, and every key holds there. That of the tree is
-the nearest upwards from the current folder that is a ``wheelproof.toml``, or a ``pyproject.toml`` with a table
-``[tool.wheelproof]``; there a key counts only as far as its option gives a tree the right (``rights.py``). A file
-that the user names (``--config``, ``WHEELPROOF_CONFIG``) is applied as the user's own, instead of both.
+The user's own file is ``$XDG_CONFIG_HOME/wheelproof/wheelproof.toml``, where every key applies. That of the tree is the
+nearest upwards from the current folder that is a ``wheelproof.toml``, or a ``pyproject.toml`` with a table
+``[tool.wheelproof]``; there a key counts only as far as its option gives a tree the right (``rights.py``). A file that
+the user names (``--config``, ``WHEELPROOF_CONFIG``) is applied as the user's own, instead of both.
 
-The table itself holds the options that all commands share; ``[tool.wheelproof.verify]`` those of one command, which win
-over the shared ones.
+The table itself has the options of all commands; ``[tool.wheelproof.verify]`` those of one command, which win.
 """
 
 from __future__ import annotations
@@ -43,15 +42,13 @@ def parse_arguments(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> argparse.Namespace | None:
-    """Parse ``arguments`` and fill what they leave open from environment, files and defaults.
+    """Parse ``arguments`` and fill the other options from the environment, files and defaults.
 
-    What a file of the tree says and may not decide is named on standard error. ``from_tree`` of the result holds the
-    options that have their value from there, ``tree`` what it says about rules, and ``origins`` where the options that
-    are set otherwise have their values from.
+    Settings that a tree may not make are named on standard error. ``from_tree`` of the result holds the options that
+    have their value from there, ``tree`` its settings of rules, and ``origins`` the origins of other options.
 
-    Returns None after printing, when ``--show-config`` was given. Raises UsageError for an unknown key, a value that
-    the flag would not take, a configuration file that cannot be read, and one of another user's that says what is
-    expected; SystemExit after ``--help``.
+    Returns None after printing, when ``--show-config`` was given. Raises UsageError for an unknown key, an invalid
+    value, an unreadable file, and a file of another user with expectations; SystemExit after ``--help``.
     """
     if not parser.configurable:
         return parser.parse(arguments)
@@ -61,7 +58,7 @@ def parse_arguments(
         parser.forgive_missing_arguments()
     defaults = {action.dest: action.default for action in options.values()}
     required = [name for name, action in options.items() if action.required]
-    for action in options.values():  # so that what the command line leaves open stays out of the namespace
+    for action in options.values():  # unset options stay out of the namespace
         action.default, action.required = argparse.SUPPRESS, False
     namespace = parser.parse(arguments)
 
@@ -103,7 +100,7 @@ def parse_arguments(
 
 
 def _from_tree(run: Run, file: TreeFile, settings: Callable[[], dict[str, Setting]], *, stop: bool) -> TreeSettings:
-    """What the file of the tree decides. Raises UsageError, for the file of another user only when ``stop``."""
+    """The settings that apply from the tree. Raises UsageError, for the file of another user only if ``stop``."""
     if not file.fault or is_safe(folders_of(file), getattr(run.namespace, "safe_directory", ())):
         return merge_tree(run, file, settings())
     foreign = None
@@ -149,7 +146,7 @@ def _from_environment(environment: Mapping[str, str], options: Collection[str]) 
     """The settings of this command in the environment; an empty variable counts as unset.
 
     A variable that no option has may belong to another command, or to someone else (an image's WHEELPROOF_VERSION):
-    only one that almost is an option's name is taken for a mistake.
+    only one similar to the name of an option is reported as a mistake.
     """
     variables = {PREFIX + key.replace("-", "_").upper(): key for key in options}
     for name in sorted(environment.keys() - variables.keys() - {f"{PREFIX}CONFIG", f"{PREFIX}DEBUG"}):

@@ -1,4 +1,4 @@
-"""What ``--show-config`` shows: the files, each option with its value and origin, and what is ignored, and why."""
+"""``--show-config``: the files, each option with its value and origin, and ignored settings with the reason."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def shown(
     own: Path | None,
     tree: TreeSettings,
 ) -> Iterator[str]:
-    """The lines: TOML but for values, with comments. No value shows the credentials of a URL."""
+    """The lines: TOML with comments. No value shows the credentials of a URL."""
     for whose, path in (("your own configuration", own), ("the configuration of the tree", tree.path)):
         yield f"# {whose}: {neutral(str(path)) if path else 'none'}\n"
     for key, action in sorted(options.items()):
@@ -30,7 +30,7 @@ def shown(
         if key in tree.origins:
             value = [*value, *getattr(tree, action.dest)] if hasattr(tree, action.dest) else value
             origin = f"{origin}, {tree.origins[key]}" if key in origins else tree.origins[key]
-        told = redact_text(repr(value))
-        yield f"{key} = {neutral(told)}  # {neutral(origin)}\n"
+        shown = redact_text(repr(value))
+        yield f"{key} = {neutral(shown)}  # {neutral(origin)}\n"
     for refusal in tree.refused:
         yield f"# {neutral(str(refusal))}\n"

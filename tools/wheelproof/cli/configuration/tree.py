@@ -1,4 +1,4 @@
-"""What the configuration file of a tree decides, and what it says in vain."""
+"""The settings that apply from the configuration file of a tree, and those that are ignored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ONLY_EXPECTS = "a checkout can only configure what is checked and what is expect
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A key, or with "" a whole file, that is ignored: where it is, why, and what would make it hold."""
+    """An ignored key, or "" for a whole file: its place, the reason, and how to make it apply."""
 
     key: str
     place: str
@@ -49,7 +49,7 @@ def warnings(refused: Iterable[Refusal], environment: Mapping[str, str]) -> Iter
 
 @dataclass(slots=True)
 class TreeSettings:
-    """What a tree decided: ``origins`` of the keys that hold, by key, and the keys that do not."""
+    """Settings of a tree: ``origins`` of the keys that apply, by key, and the keys that are ignored."""
 
     path: Path | None = None
     select: tuple[str, ...] = ()
@@ -60,14 +60,14 @@ class TreeSettings:
 
     @property
     def rules(self) -> TreeRules:
-        """What it says about rules, for the report."""
+        """The settings of rules, for the report."""
         file = str(self.path or "")
         return TreeRules(file, self.select, self.ignore, {refusal.key: refusal.why for refusal in self.refused})
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The parser of a run, and what holds without the tree.
+    """The parser of a run, and the values without the tree.
 
     ``explicit`` are the keys that the command line and the environment have, ``defaults`` the values by destination.
     """
@@ -80,7 +80,7 @@ class Run:
 
 
 def merge_tree(run: Run, file: TreeFile, settings: Mapping[str, Setting]) -> TreeSettings:
-    """Fill the namespace with what the tree may decide. Raises UsageError for a value that the flag would not take."""
+    """Fill the namespace with the settings that a tree may make. Raises UsageError for an invalid value."""
     made = TreeSettings(file.path)
     for key, setting in settings.items():
         action = run.parser.options[key]
@@ -105,7 +105,7 @@ class _RefusedError(Exception):
 
 
 def _merge(run: Run, file: TreeFile, made: TreeSettings, action: argparse.Action, right: Right, value: Any) -> bool:
-    """Whether the tree's value of an option holds, which is noted then. Raises _RefusedError for one that may not."""
+    """Apply the tree's value of an option, and return whether it applies. Raises _RefusedError if it may not."""
     name, namespace = action.dest, run.namespace
     if right.effect is Effect.ADDS:
         setattr(made, name, tuple(value))
@@ -123,10 +123,10 @@ def _merge(run: Run, file: TreeFile, made: TreeSettings, action: argparse.Action
 
 
 def not_ours(run: Run, file: TreeFile, settings: Mapping[str, Setting] | None, *, stop: bool) -> TreeSettings:
-    """What is left of the file of another user's tree: nothing. ``settings`` is None when it makes no sense.
+    """The settings of a tree of another user: none apply. ``settings`` is None if they cannot be read.
 
-    Raises UsageError when ``stop`` and something in it would hold: a verdict without that says less than was asked.
-    In a folder that all users share no one has asked for it, so that the run continues.
+    Raises UsageError if ``stop`` and one of them would apply, since the verdict would cover less than requested; not in
+    a folder that all users share.
     """
     assert file.path is not None  # noqa: S101  # for mypy: it has a fault
     needed = settings is None or any(
@@ -143,7 +143,7 @@ def not_ours(run: Run, file: TreeFile, settings: Mapping[str, Setting] | None, *
 
 
 def folders_of(file: TreeFile) -> tuple[Path, ...]:
-    """The folders by which an exception names a file: its own, and that of its tree."""
+    """The folders by which an exception names a file: its own, and its tree."""
     return () if file.path is None else (file.path.parent.resolve(), file.root.resolve())
 
 
@@ -152,7 +152,7 @@ def _refusal(run: Run, key: str, setting: Setting, why: str) -> Refusal:
 
 
 def _remedy(environment: Mapping[str, str], *keys: str) -> str:
-    """What makes these keys hold."""
+    """How to make these keys apply."""
     own = own_place(environment)
     return f"use {', '.join(f'--{key}' for key in keys)}{f', or your own {own}' if own else ''}"
 

@@ -15,7 +15,7 @@ WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value from outside the command line, and where it was found ("fail-on in /x/wheelproof.toml")."""
+    """A value from outside the command line, and its origin ("fail-on in /x/wheelproof.toml")."""
 
     value: object
     origin: str
@@ -36,7 +36,7 @@ def convert(parser: CommandParser, action: argparse.Action, setting: Setting, de
 
 
 def _uses(action: argparse.Action, flag: str, value: object) -> Iterator[tuple[str, Any]]:
-    """The flags, each with its converted argument, that a command line would hold for this value."""
+    """The flags, each with its converted argument, that give this value on a command line."""
     if action.nargs == 0:
         if isinstance(value, str):
             value = WORDS.get(value.lower(), int(value) if value.isdecimal() else value)

@@ -1,4 +1,4 @@
-"""``wheelproof doctor``: the one root cause why torch does not see the GPU, with proof, and what fixes it."""
+"""``wheelproof doctor``: the root cause why torch does not see the GPU, with evidence and a fix."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
     request = Request(arguments.python, arguments.root, arguments.timeout, probes=_probes(output))
 
     def look() -> Examination:
-        # What judges the facts is imported while they are read, which is mostly waiting for children.
+        # Rules are imported while the probes wait for their children.
         threading.Thread(target=importlib.import_module, args=("wheelproof.doctor.report",), daemon=True).start()
         with Progress("reading this host:", unit="sections", quiet=output.quiet) as progress:
             facts = read_host(request, os.environ, progress.done)
@@ -121,10 +121,10 @@ def run(arguments: argparse.Namespace) -> int:
 
         notes += unfinished(found.facts)
     if arguments.fix:
-        from wheelproof.cli.doctor.repair import Asking, mend
+        from wheelproof.cli.doctor.repair import RepairOptions, mend
 
-        asking = Asking(offline=output.offline, ask=not arguments.yes, dry_run=arguments.dry_run)
-        mended = mend(found, look, notes, asking)
+        options = RepairOptions(offline=output.offline, ask=not arguments.yes, dry_run=arguments.dry_run)
+        mended = mend(found, look, notes, options)
         found, facts = mended.examination, mended.facts
     more = _kernels(found, arguments.timeout, notes) if arguments.full else []
     from wheelproof.doctor.report import Showing, make_report
@@ -139,7 +139,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _probes(output: OutputOptions) -> Callable[[], Mapping[str, ProbedFacts | Unavailable]] | None:
-    """What asks the probes of plug-ins; None where none exists."""
+    """A function that runs the probes of plug-ins; None without plug-ins."""
     from wheelproof.plugins.installed import PROBES
 
     if not output.plugins.of(PROBES):
@@ -199,7 +199,7 @@ def _check_fix(arguments: argparse.Namespace) -> None:
 
 
 def _acting(arguments: argparse.Namespace) -> list[str]:
-    """The options that do more than diagnose. Raises UsageError for those that do not go together."""
+    """The options that do more than diagnose. Raises UsageError for incompatible ones."""
     given = (("--undo", arguments.undo), ("--fix", arguments.fix), ("--full", arguments.full))
     acting = [name for name, is_given in given if is_given]
     if arguments.undo and len(acting) > 1:
@@ -208,7 +208,7 @@ def _acting(arguments: argparse.Namespace) -> list[str]:
 
 
 def _kernels(found: Examination, timeout: float, notes: list[str]) -> list[Subject]:
-    """The verdict of the kernels; none where torch cannot use a GPU, since they would only say so again."""
+    """The verdict of the kernels; none if torch cannot use a GPU, since they would only say so again."""
     from wheelproof.doctor.full import run_smoke
 
     interpreter, torch = found.facts.interpreter, found.facts.torch

@@ -1,4 +1,4 @@
-"""``wheelproof explain``: the cause of the failure that a log shows, and what fixes it; offline, on any machine."""
+"""``wheelproof explain``: the cause of the failure that a log shows, and its fix; offline, on any machine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read(file: str) -> bytes:
-    """What is to be explained, and one byte more than that at most. Raises UsageError, WheelproofError."""
+    """The text to explain, at most one byte above the limit. Raises UsageError, WheelproofError."""
     from wheel_checks.facts.host.log.facts import LARGEST
 
     if file == "-" and (sys.stdin is None or sys.stdin.isatty()):

@@ -1,4 +1,4 @@
-"""``wheelproof doctor --fix`` and ``--undo``: the plan, the question, and what became of it."""
+"""``wheelproof doctor --fix`` and ``--undo``: the plan, the question, and the result."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from wheelproof.doctor.report import Examination
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """How a repair is made: without the network, after a question, or not at all but for its plan."""
+class RepairOptions:
+    """How a repair is made: without the network, after confirmation, or as a plan only."""
 
     offline: bool = False
     ask: bool = True
@@ -33,15 +33,17 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """The host after a repair, which is the one of before when nothing was changed, and the repair for programs."""
+    """The host after a repair (unchanged without one), and the repair for programs."""
 
     examination: Examination
     facts: dict[str, object]
 
 
-def mend(found: Examination, again: Callable[[], Examination], notes: list[str], asking: Asking = Asking()) -> Mended:
+def mend(
+    found: Examination, again: Callable[[], Examination], notes: list[str], options: RepairOptions = RepairOptions()
+) -> Mended:
     """Show the plan, carry it out, and examine again."""
-    session = Session(found.facts, found.diagnosis, os.environ, Path.cwd(), asking.offline)
+    session = Session(found.facts, found.diagnosis, os.environ, Path.cwd(), options.offline)
     repair = session.plan()
     notes += session.notes
     if repair is None:
@@ -50,14 +52,14 @@ def mend(found: Examination, again: Callable[[], Examination], notes: list[str],
     def outcome(word: str, examination: Examination = found) -> Mended:
         return Mended(examination, {"repair": {"outcome": word, **repair.plan.document()}})
 
-    if asking.dry_run:
+    if options.dry_run:
         notes += [f"The plan for {repair.prefix} (+ added, - removed, ~ replaced):", *repair.plan.lines()]
         notes += session.reminders()
         return outcome("planned")
     say(f"the plan for {repair.prefix} (+ added, - removed, ~ replaced):")
     for line in repair.plan.lines():
         say(line)
-    if asking.ask and not _agreed("change it? [y/N] "):
+    if options.ask and not _agreed("change it? [y/N] "):
         notes.append("Nothing was changed.")
         return outcome("declined")
     after = [found]
@@ -86,19 +88,19 @@ def mend(found: Examination, again: Callable[[], Examination], notes: list[str],
 
 
 def put_back(python: str, *, quiet: bool) -> int:
-    """Put back what the last --fix changed. Raises WheelproofError."""
+    """Undo the last --fix. Raises WheelproofError."""
     interpreter = read_interpreter(python=python, environ=os.environ)
     if isinstance(interpreter, Unavailable):
         raise NotFoundError(interpreter.reason, hint=interpreter.hint)
     prefix = Path(os.path.realpath(interpreter.prefix))
     try:
         done = undo_repair(prefix)
-        said = f"{prefix} was restored: {plural(done.restored, 'file')} restored, {done.removed} removed"
+        message = f"{prefix} was restored: {plural(done.restored, 'file')} restored, {done.removed} removed"
     except NotFoundError as error:  # also the second time
-        said = error.what
+        message = error.what
     if not quiet:
         with open_output("-") as stream:
-            write(stream, f"{neutral(said)}\n")
+            write(stream, f"{neutral(message)}\n")
     return 0
 
 

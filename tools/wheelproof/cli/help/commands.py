@@ -9,7 +9,7 @@ from typing import Any
 
 
 class CommandHelp(argparse.RawDescriptionHelpFormatter):
-    """Help whose first lines have the arguments, not every option: those stand below, each with its help."""
+    """Help that begins with the positional arguments; the options follow, each with its help."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=shutil.get_terminal_size().columns - 2)

@@ -45,7 +45,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 
 def listed(rows: dict[str, str]) -> str:
-    """Names and what they are, two columns, the second folded."""
+    """Names and their descriptions in two columns, the second wrapped."""
     column = max(map(len, rows)) + 4
     width = max(columns(), column + 20)
     lines = []
@@ -70,5 +70,5 @@ def columns() -> int:
 
 
 def examples_of(command: str) -> str:
-    """The commonest uses of a command, a line each; "" where it is used in one way alone."""
+    """The commonest uses of a command, a line each; "" if it is used in one way alone."""
     return "\n".join(f"  wheelproof {example}" for example in EXAMPLES.get(command, ()))

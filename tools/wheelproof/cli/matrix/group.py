@@ -24,7 +24,7 @@ SUBCOMMANDS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of plain ``wheelproof matrix``: those of ``matrix list``, which it runs."""
+    """Declare the arguments of plain ``wheelproof matrix``, which runs ``matrix list``."""
     add_commands_help(parser, SUBCOMMANDS, "`matrix list`.")
     matrix_list.add_arguments(parser)
 

@@ -48,5 +48,5 @@ def named_cells(matrix: Matrix, arguments: argparse.Namespace) -> Sequence[Cell]
 
 
 def matrix_path(arguments: argparse.Namespace) -> Path:
-    """The file of the matrix: the one that the user names, else that of the tree."""
+    """The file of the matrix: the named one, or the one of the tree."""
     return Path(arguments.matrix or DEFAULT)

@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _made_by(arguments: argparse.Namespace) -> str:
-    """The command that makes the plan again, but for where it is written."""
+    """The command that makes the plan again, without its output path."""
     given = {"--matrix": arguments.matrix, "--executor": arguments.executor}
     words = [option(name, value) for name, value in given.items() if value]
     if not arguments.install.endswith(f"=={__version__}"):
@@ -84,7 +84,7 @@ def _made_by(arguments: argparse.Namespace) -> str:
 
 
 def _runners(given: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-    """The labels by platform or "gpu". Raises UsageError for what is not a KEY=LABEL."""
+    """The labels by platform or "gpu". Raises UsageError for anything but KEY=LABEL."""
     from wheel_checks.targets.target import OLDEST_GLIBC
     from wheelproof.matrix.model import GPU_RUNNER
 

@@ -1,4 +1,4 @@
-"""The options about indexes, cache and network that commands share, and what they open."""
+"""The options of indexes, cache and network that commands share, and the sources that they open."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--deadline", type=float, metavar="SECONDS", help="total network timeout, in seconds")
 
 
-def parse_beside(texts: Sequence[str]) -> tuple[Requirement, ...]:
+def parse_companions(texts: Sequence[str]) -> tuple[Requirement, ...]:
     """The requirements of ``--with``. Raises UsageError."""
     from packaging.requirements import InvalidRequirement, Requirement
 
@@ -58,7 +58,7 @@ def parse_beside(texts: Sequence[str]) -> tuple[Requirement, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Sources(Opened):
-    """What a run reads from, and the progress that it shows."""
+    """The sources of a run, and its progress."""
 
     progress: Progress = field(kw_only=True)
 
@@ -72,12 +72,12 @@ def open_sources(
     links: bool = False,
     threads: bool = False,
     whole: bool = False,
-    beside: Sequence[Requirement] = (),
+    companions: Sequence[Requirement] = (),
 ) -> Iterator[Sources]:
-    """Open what the options name, as :func:`open_places` does, and close it at the end of the ``with`` block.
+    """Open the sources of the options, as :func:`open_places` does, and close them at the end of the ``with`` block.
 
-    Notes of the configuration, and what was ``assumed``, go to standard error. ``threads`` only limits the memory of
-    many threads, as ``links`` does too.
+    Notes of the configuration and ``assumed`` values go to standard error. ``threads`` only limits the memory of many
+    threads, as ``links`` does too.
     """
     places = Places(
         arguments.index_url,
@@ -102,13 +102,13 @@ def open_sources(
         share_heaps()  # before any thread is started
     with (
         Progress("reading", before="looking for wheels", quiet=output.quiet) as progress,
-        open_places(places, config, links=links, whole=whole, beside=beside, on_bytes=progress.read) as opened,
+        open_places(places, config, links=links, whole=whole, companions=companions, on_bytes=progress.read) as opened,
     ):
         yield Sources(opened.client, opened.index, opened.config, opened.dependencies, progress=progress)
 
 
 def attesting_of(client: HttpClient, output: OutputOptions, *, is_required: bool = False) -> Attesting:
-    """What judges the attestations of files. Raises MissingExtraError."""
+    """The verifier of the attestations of files. Raises MissingExtraError."""
     from wheelproof.wheels.provenance import Attesting
 
     return Attesting(client, output, is_required)

@@ -34,7 +34,7 @@ class CommandParser(argparse.ArgumentParser):
 
     configurable = True
     programs: frozenset[str] = frozenset()
-    """Programs whose command lines are arguments: their options are theirs, as if they stood after ``--``."""
+    """Programs whose command lines are arguments: options after them are passed on, as after ``--``."""
 
     def __init__(self, *, prog: str, description: str) -> None:
         super().__init__(prog=prog, description=description, allow_abbrev=False, formatter_class=CommandHelp)
@@ -47,7 +47,7 @@ class CommandParser(argparse.ArgumentParser):
 
     @property
     def groups(self) -> list[tuple[str, list[argparse.Action]]]:
-        """The groups of the help: their titles, and what is in them."""
+        """The groups of the help: titles and options."""
         return [(str(g.title), list(g._group_actions)) for g in self._action_groups]  # noqa: SLF001  # shown by no method
 
     def forgive_missing_arguments(self) -> None:
@@ -78,7 +78,7 @@ class CommandParser(argparse.ArgumentParser):
         return [*arguments[:at], *(["--"] if is_program else []), *arguments[at:]]
 
     def error(self, message: str) -> NoReturn:
-        """Raise UsageError where argparse would print and exit."""
+        """Raise UsageError if argparse would print and exit."""
         raise UsageError(message, hint=f"see `{self.prog} --help`")
 
 
@@ -93,7 +93,7 @@ def make_parser(name: str, summary: str, module: Any) -> CommandParser:
 
 
 class FormatNames(tuple[str, ...]):
-    """The names of our formats, and of those of plug-ins, which are looked up for a name that is not ours."""
+    """The names of our formats, and of plug-ins, which are loaded only for a name that is not ours."""
 
     __slots__ = ()
 
@@ -107,7 +107,7 @@ class ListAction(argparse.Action):
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: Any = None
     ) -> None:
-        """Add the values to what is there. Raises what ``parser.error`` raises when one is empty."""
+        """Append the values. Raises as ``parser.error`` does if one is empty."""
         parts = [part.strip() for part in str(values).split(",")]
         if not all(parts):
             parser.error(f"argument {option_string}: {values!r} contains an empty value")
@@ -122,7 +122,7 @@ def add_list(parser: argparse._ActionsContainer, flag: str, metavar: str, help: 
 def add_commands_help(
     parser: argparse.ArgumentParser, commands: Mapping[str, tuple[str, str]], alone: str = ""
 ) -> None:
-    """Name the commands below a command in its help; ``alone`` says what it does without one."""
+    """List the subcommands in the help of a command; ``alone`` describes it without a subcommand."""
     rows = listed({name: summary for name, (_, summary) in commands.items()})
     parser.description = f"{parser.description}\n\n{f'Without a command: {alone} ' if alone else ''}Commands:\n{rows}"
 
@@ -181,8 +181,8 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
 class OutputOptions(Selection):
     """The shared options of one run. ``color`` is None when the terminal decides; ``output`` is "-" or a path.
 
-    ``also`` contains a format and a path of each further report. ``trust_index`` are the addresses of a tree that may
-    be contacted.
+    ``also`` contains a format and a path of each further report. ``trust_index`` are the addresses of a tree to
+    contact.
     """
 
     format: str = "text"
@@ -262,16 +262,16 @@ def say(line: str) -> None:
         text = neutral(redact_text(line))
         is_screen = getattr(sys.stderr, "isatty", lambda: False)()
         lines = fold(text, shutil.get_terminal_size().columns) if is_screen else [text]
-        _said.extend(lines if is_screen else [])
+        _printed.extend(lines if is_screen else [])
         write(sys.stderr, "".join(f"{line}\n" for line in lines))
 
 
-_said: list[str] = []  # on the terminal, above the report
+_printed: list[str] = []  # on the terminal, above the report
 
 
 def shown(options: OutputOptions) -> dict[str, Any]:
-    """What a report for people is to look like."""
-    return {"color": options.color, "quiet": options.quiet, "verbose": options.verbose, "above": len(_said)}
+    """How a report for people is rendered."""
+    return {"color": options.color, "quiet": options.quiet, "verbose": options.verbose, "above": len(_printed)}
 
 
 def emit(report: Report, options: OutputOptions) -> int:
@@ -302,7 +302,7 @@ def _real(path: Path) -> Path:
 
 
 def _check_link(path: Path) -> None:
-    """Raise UsageError for a link in a repository that leads out of it: whoever made the repository chose the file."""
+    """Raise UsageError for a link in a repository that leads out of it, since its author chose the target."""
     if not path.is_symlink():
         return
     from wheel_checks.sources.repository import repository_of  # a link is rare
@@ -318,10 +318,9 @@ def _check_link(path: Path) -> None:
 
 @contextlib.contextmanager
 def open_output(output: str) -> Iterator[TextIO]:
-    """A UTF-8 text stream to standard output ("-") or to a file, which appears complete or not at all.
+    """A UTF-8 text stream to standard output ("-") or to a file, which is replaced in one step.
 
-    Raises WheelproofError when the place cannot be written or is full. What is not a regular file
-    (``/dev/stderr``, a pipe) is written directly.
+    Raises WheelproofError when the file cannot be written. Anything but a regular file (a pipe) is written directly.
     """
     path = Path(output)
     try:
@@ -345,7 +344,7 @@ def open_output(output: str) -> Iterator[TextIO]:
         raise WheelproofError(f"the report could not be written to {where}: {error.strerror or error}") from error
 
 
-_UNFINISHED = ".wheelproof-report"  # what a killed process leaves next to its --output; the next one removes it
+_UNFINISHED = ".wheelproof-report"  # temporary file of --output; one left by a killed process is removed by the next
 
 
 @contextlib.contextmanager
@@ -375,7 +374,7 @@ def add_max_read(parser: argparse.ArgumentParser) -> None:
 
 
 def max_read(arguments: argparse.Namespace) -> int:
-    """The bytes that ``--max-read`` allows. Raises UsageError for what is not a size."""
+    """The bytes that ``--max-read`` allows. Raises UsageError for an invalid size."""
     from wheel_checks.facts.archive.facts import MAX_READ
     from wheel_checks.facts.wheel.expectations import parse_size
 

@@ -1,7 +1,7 @@
-"""What the configuration file of a tree may do to an option: nothing, unless the option declares it.
+"""The effect that the configuration file of a tree may have on an option: none, unless the option declares it.
 
-A tree is anybody's: a checkout, an archive, a folder that others share. Its file may say what is judged and what is
-expected. What is run, written, contacted, read elsewhere or shown is decided by the user alone.
+A tree may come from anyone: a checkout, an archive, a shared folder. Its file may set the subjects and expectations.
+Only the user decides about programs, writes, network, reads elsewhere and output.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _ATTRIBUTE = "right_of_a_tree"
 
 
 class Effect(StrEnum):
-    """What a value of a tree does. ``ADDS`` is for lists of rules, ``RAISES`` for choices with an order."""
+    """How a tree may set an option. ``ADDS`` is for lists of rules, ``RAISES`` for choices with an order."""
 
     REFUSED = "refused"
     SETS = "sets it"
@@ -35,7 +35,7 @@ REFUSED, SETS, ADDS, NAMES_FILES = map(Right, (Effect.REFUSED, Effect.SETS, Effe
 
 
 def raises(*order: str) -> Right:
-    """The right to choose what is stricter than what holds without the tree; ``order`` has the strictest last."""
+    """The right to choose a stricter value than without the tree; ``order`` ends with the strictest."""
     return Right(Effect.RAISES, order)
 
 

@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _targets(arguments: argparse.Namespace) -> tuple[Target, ...]:
-    """What markers are judged for: each machine and Python that is named, and all of what is not."""
+    """The targets of markers: the named platforms and Pythons; all of them if none is named."""
     from wheel_checks.targets.target import parse_targets
     from wheelproof.pins.applicability import with_every_python
 
@@ -85,9 +85,9 @@ def _targets(arguments: argparse.Namespace) -> tuple[Target, ...]:
 
 
 def _installed(arguments: argparse.Namespace) -> dict[str, str]:
-    """What the requirements are held against: named, or read from an environment; nothing if none exists.
+    """The installed versions to compare with: given or read from an environment; empty without either.
 
-    What a tree names stands for a torch that is not here: where there is one, that one counts.
+    The installed torch wins over a version that a tree names.
     """
     from wheelproof.pins.guard.versions import installed_versions
     from wheelproof.pins.survival import parse_installed

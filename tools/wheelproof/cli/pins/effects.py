@@ -1,4 +1,4 @@
-"""Asks uv, as ``pins predict`` does, what an install would do before and after a rewriting."""
+"""Asks uv, as ``pins predict`` does, about the effect of an install before and after a rewriting."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def resolved_effects(planned: Plan, python: str) -> list[Effect]:
     from wheelproof.pins.predict.model import Destination, PredictRequest
     from wheelproof.pins.predict.prediction import predict
     from wheelproof.pins.rewrite.effect import effects
-    from wheelproof.wheels.asked import parse_asked
+    from wheelproof.wheels.asked import parse_requested
 
     try:
         environment = find_environment(python, variables=os.environ)
@@ -56,15 +56,15 @@ def resolved_effects(planned: Plan, python: str) -> list[Effect]:
             lines = [*requirements, "-c constraints.txt"]
             file = write_private(place_of / "requirements.txt", "".join(f"{line}\n" for line in lines))
             with contextlib.chdir(place_of):  # settings of the tree are in the lines, as they are or become
-                asked = parse_asked([], [file])
-                report = predict(PredictRequest(asked, place, (UV,), timeout=SECONDS), client, index)
+                requested = parse_requested([], [file])
+                report = predict(PredictRequest(requested, place, (UV,), timeout=SECONDS), client, index)
             return _outcome(report, str(packages["torch"].version))
 
         return list(effects(planned, ask, [target]))
 
 
 def _outcome(report: Report, installed: str) -> Outcome:
-    """What a prediction says of torch."""
+    """The outcome for torch of a prediction."""
     from wheel_checks.model import Outcome as Result
     from wheelproof.pins.rewrite.effect import Fate, Outcome
 

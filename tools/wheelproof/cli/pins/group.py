@@ -1,4 +1,4 @@
-"""``wheelproof pins``: what the pins of a project would do, and the commands that deal with them."""
+"""``wheelproof pins``: show the effect of a project's pins, and the commands for them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SUBCOMMANDS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of plain ``wheelproof pins``: those of ``pins rewrite``, which it runs dry."""
+    """Declare the arguments of plain ``wheelproof pins``: those of a dry ``pins rewrite``."""
     add_commands_help(parser, SUBCOMMANDS, "what `pins rewrite` would do, summary first.")
     add_rewrite_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what would happen, and change nothing. Raises WheelproofError."""
+    """Print the plan, and change nothing. Raises WheelproofError."""
     arguments.summary = True
     return run_rewrite(arguments)

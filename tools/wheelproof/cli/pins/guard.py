@@ -1,4 +1,4 @@
-"""``wheelproof pins guard``: installs what keeps torch, checks it, removes it, or writes it as files."""
+"""``wheelproof pins guard``: installs, checks or removes the guard of torch, or writes it as files."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what the options say, or write the guard as files and say how they are used. Raises WheelproofError."""
+    """Install, check or remove the guard, or write its files and explain their use. Raises WheelproofError."""
     output = OutputOptions.from_arguments(arguments)
     if arguments.check:
         return _check(arguments, output)
@@ -113,7 +113,7 @@ def _install(arguments: argparse.Namespace, output: OutputOptions) -> int:
     _ask(arguments, "Install it?")
     environment.install(plan)
     done = f"installed; check it with: wheelproof pins guard --check --python {shlex.quote(place.python)}\n"
-    _print(output, done, behind=described)
+    _print(output, done, heading=described)
     return 0
 
 
@@ -129,7 +129,7 @@ def _uninstall(arguments: argparse.Namespace, output: OutputOptions) -> int:
     if left:
         kept = f"the original is in {place.file(ORIGINALS)}" if Path(place.file(ORIGINALS)).is_dir() else ""
         raise SourceError(f"{', '.join(left)} was changed since, and is kept", hint=kept or "remove the lines by hand")
-    _print(output, "removed; every file is as it was\n", behind=described)
+    _print(output, "removed; every file is as it was\n", heading=described)
     return 0
 
 
@@ -145,18 +145,18 @@ def _ask(arguments: argparse.Namespace, question: str) -> None:
         raise UsageError("nothing was changed")
 
 
-def _print(output: OutputOptions, text: str, behind: str = "") -> None:
-    """Write a text, to a file with what is in front of it: a file is written whole."""
+def _print(output: OutputOptions, text: str, heading: str = "") -> None:
+    """Write ``text`` to standard output, or ``heading`` and ``text`` to a file."""
     from wheel_checks.report.folding import for_stream
     from wheel_checks.report.wording import write
 
     if not output.quiet:
         with open_output(output.output) as stream:
-            write(stream, for_stream(text, stream) if output.output == "-" else behind + text)
+            write(stream, for_stream(text, stream) if output.output == "-" else heading + text)
 
 
 def _installed(arguments: argparse.Namespace) -> dict[str, str]:
-    """What is to be held, as it is installed or described: torch first, its companions, its closure."""
+    """The packages to keep, installed or described: torch first, its companions, its closure."""
     from wheel_checks.facts.pins.receipt import InstalledGuard, read_installed_guard
     from wheel_checks.sources.environment import find_environment
     from wheelproof.pins.guard.environment import held_in
@@ -170,11 +170,11 @@ def _installed(arguments: argparse.Namespace) -> dict[str, str]:
     guard = read_installed_guard(environment.tree, environment.path)
     names = list(guard.packages) if isinstance(guard, InstalledGuard) else []
     families = _families(arguments)
-    for asked in [[name] for name in families] or ([] if names else [[]]):
-        found = held_in(environment, asked)
-        if asked and not found:
+    for chosen in [[name] for name in families] or ([] if names else [[]]):
+        found = held_in(environment, chosen)
+        if chosen and not found:
             raise NotFoundError(
-                f"no {asked[0]} in {environment.path}",
+                f"no {chosen[0]} in {environment.path}",
                 hint="name another environment (--python PATH), or another --family or --package",
             )
         names += found

@@ -1,4 +1,4 @@
-"""What ``wheelproof pins`` says on standard error about the trees that it writes."""
+"""Notes of ``wheelproof pins`` on standard error about the trees that it writes."""
 
 from __future__ import annotations
 

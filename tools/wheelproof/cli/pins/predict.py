@@ -1,4 +1,4 @@
-"""``wheelproof pins predict``: predicts what an install would do to torch, and what requires it."""
+"""``wheelproof pins predict``: predict the effect of an install on torch, and its cause."""
 
 from __future__ import annotations
 
@@ -91,14 +91,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Plan the install, look at what it would take, and print the report. Raises WheelproofError."""
+    """Plan the install, judge the planned wheels, and print the report. Raises WheelproofError."""
     from wheel_checks.facts.pins.families import as_pattern
     from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV
     from wheelproof.pins.predict.images import FROM
-    from wheelproof.pins.predict.model import NOTHING_ASKED, PredictRequest
+    from wheelproof.pins.predict.model import NOTHING_REQUESTED, PredictRequest
     from wheelproof.pins.predict.prediction import predict
     from wheelproof.pins.predict.targets import read_targets
-    from wheelproof.wheels.asked import parse_asked
+    from wheelproof.wheels.asked import parse_requested
     from wheelproof.wheels.declared_model import Typed, TypedKind
 
     output = OutputOptions.from_arguments(arguments)
@@ -115,7 +115,9 @@ def run(arguments: argparse.Namespace) -> int:
     if output.offline and chosen != "uv":
         raise UsageError("pip cannot plan an install from its cache", hint="use --installer uv with --offline")
     request = PredictRequest(
-        NOTHING_ASKED if targets.steps else parse_asked(targets.requirements, (), typed=targets.typed, folder=folder),
+        NOTHING_REQUESTED
+        if targets.steps
+        else parse_requested(targets.requirements, (), typed=targets.typed, folder=folder),
         place,
         {"uv": (UV,), "pip": (PIP,), "both": (UV, PIP)}[chosen],
         (*_installer_options(arguments), *(["--offline"] if output.offline else [])),
@@ -131,7 +133,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _place(arguments: argparse.Namespace, steps: Sequence[Step], folder: Path) -> Destination:
-    """The environment that is present, or the one that is described by ``--installed``."""
+    """The existing environment, or the one described by ``--installed``."""
     from wheel_checks.sources.environment import find_environment
     from wheel_checks.targets.target import parse_targets
     from wheelproof.pins.predict.environment import target_of
@@ -164,14 +166,14 @@ def _place(arguments: argparse.Namespace, steps: Sequence[Step], folder: Path) -
             "the installed packages there are unknown", expected="--installed torch==2.11.0+cu130 with --platform"
         )
     environment = find_environment(arguments.python or _of_project(steps), variables=os.environ)
-    if not environment.interpreter:  # a folder made by --target, or that of another machine
+    if not environment.interpreter:  # a folder made by --target, or an environment of another machine
         return Destination(target_of(environment), interior_of(environment), described=True)
     interior = read_interior(environment, os.environ)
     return Destination(target_of(environment), interior, environment.interpreter)
 
 
 def _of_project(steps: Sequence[Step]) -> str:
-    """The environment of the project that uv works on, when a command of it is asked about; "" for the active one."""
+    """The environment of the project that uv works on, for a command of it; "" for the active one."""
     from wheelproof.pins.predict.step import Verb
     from wheelproof.pins.predict.uv_project import find_project
 

@@ -1,4 +1,4 @@
-"""``wheelproof pins restore``: gives back what ``pins rewrite`` changed."""
+"""``wheelproof pins restore``: undo ``pins rewrite``."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # not for --help
     from wheelproof.pins.model import Plan
     from wheelproof.pins.rewrite.effect import Effect
 
-CONFIGURABLE = False  # a file of the project must not decide what happens to its files
+CONFIGURABLE = False  # a file of the project must not control how its files are rewritten
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Plan, show, and write unless asked otherwise; 0 whatever was found. Raises WheelproofError."""
+    """Plan, show, and write unless it is a dry run; returns 0 even with findings. Raises WheelproofError."""
     from wheel_checks.report import wording
     from wheelproof.pins.rewrite.planning import plan
     from wheelproof.pins.rewrite.summary import as_json, as_text

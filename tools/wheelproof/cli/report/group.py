@@ -1,4 +1,4 @@
-"""``wheelproof report``: what can be done with reports that were made before."""
+"""``wheelproof report``: commands for existing reports."""
 
 from __future__ import annotations
 

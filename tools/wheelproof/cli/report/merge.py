@@ -1,4 +1,4 @@
-"""``wheelproof report merge``: the reports of many hosts as one report, or those of the cells of a matrix."""
+"""``wheelproof report merge``: the reports of many hosts as one report, or of the cells of a matrix."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _only_of_cells(documents: Iterator[Document]) -> tuple[list[tuple[str, Any]]
 
 
 def expected_hosts(named: Sequence[str]) -> list[str]:
-    """The names of the hosts. Raises UsageError for what is not a name or range, and for a file that cannot be read."""
+    """The names of the hosts. Raises UsageError for an invalid name or range, and for an unreadable file."""
     from wheel_checks.facts.fleet.host_list import expand
 
     names: list[str] = []

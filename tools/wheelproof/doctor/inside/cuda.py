@@ -1,6 +1,4 @@
-"""Asks CUDA's driver library which devices there are. It makes no context: no memory is taken, and an exclusive GPU is
-not held against another probe.
-"""
+"""List the devices of CUDA's driver library, without a context: an exclusive GPU stays free."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ def say(**what: object) -> None:
 
 
 def mapped_file(name: str) -> str:
-    """The path of the library that was loaded under this name: the file behind its links."""
+    """The real path of the library loaded under this name."""
     maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     paths = [Path(line.split(maxsplit=5)[5]) for line in maps if "/" in line]
     return next((str(path) for path in paths if path.name.startswith(name)), "")
@@ -37,7 +35,7 @@ def call(library: ctypes.CDLL, function: str, *arguments: Any) -> bool:
 
 
 def device(cuda: ctypes.CDLL, index: int) -> dict[str, Any] | None:
-    """What CUDA reports of one device; what it does not report is omitted."""
+    """The facts that CUDA reports of one device."""
     handle, value, size = ctypes.c_int(), ctypes.c_int(), ctypes.c_size_t()
     if not call(cuda, "cuDeviceGet", ctypes.byref(handle), index):
         return None
@@ -47,14 +45,14 @@ def device(cuda: ctypes.CDLL, index: int) -> dict[str, Any] | None:
     for attribute in CAPABILITY:
         cuda.cuDeviceGetAttribute(ctypes.byref(value), attribute, handle)
         capability.append(value.value)
-    told: dict[str, Any] = {"index": index, "name": name.value.decode(errors="replace"), "capability": capability}
+    facts: dict[str, Any] = {"index": index, "name": name.value.decode(errors="replace"), "capability": capability}
     get_uuid = getattr(cuda, "cuDeviceGetUuid_v2", None) or getattr(cuda, "cuDeviceGetUuid", None)
     if get_uuid and get_uuid(uuid, handle) == 0:
         digits = bytes(uuid).hex()
-        told["uuid"] = "GPU-" + "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+        facts["uuid"] = "GPU-" + "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
     if cuda.cuDeviceTotalMem_v2(ctypes.byref(size), handle) == 0:
-        told["memory_total"] = size.value
-    return told
+        facts["memory_total"] = size.value
+    return facts
 
 
 def main() -> None:
@@ -73,10 +71,10 @@ def main() -> None:
             say(driver_cuda=version.value)
         if call(cuda, "cuInit", 0) and call(cuda, "cuDeviceGetCount", ctypes.byref(count)):
             for index in range(min(count.value, MOST_DEVICES)):
-                told = device(cuda, index)
-                if told is None:
+                facts = device(cuda, index)
+                if facts is None:
                     return
-                say(gpu=told)
+                say(gpu=facts)
             say(code=0)
     except AttributeError as error:  # a library that is not CUDA's
         say(code=-1, fault=str(error))

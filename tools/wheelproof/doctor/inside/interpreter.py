@@ -1,8 +1,8 @@
 """Describes the Python that runs it: its version, its folders, and where it searches for modules.
 
 It is started by its path, with the variables of the user, so that the search path is the user's own: .pth files,
-sitecustomize and PYTHONPATH take part. The first entry, this folder, stands for the working directory, which a user's
-``python -c`` or ``python -m`` has there; with PYTHONSAFEPATH there is neither. It is not started in that directory.
+sitecustomize and PYTHONPATH take part. The first entry, this folder, is in place of the working directory, which is
+first for a user's ``python -c`` or ``python -m``, without PYTHONSAFEPATH. It is not started in that directory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def scheme() -> str:
 
 
 def libc() -> str:
-    """The C library as it names itself, "glibc 2.39"; "" where it does not, as musl."""
+    """The C library as it names itself, "glibc 2.39"; "" if it does not, as musl."""
     try:
         return os.confstr("CS_GNU_LIBC_VERSION") or ""
     except (OSError, ValueError):

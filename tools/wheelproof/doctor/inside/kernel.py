@@ -21,7 +21,7 @@ def square_and_add(x, y, out, length, block: tl.constexpr):  # type: ignore[no-u
 
 
 def check(torch: Any, device: str) -> str:
-    """Run the kernel and compare it with the CPU: "" when it is right, else what is wrong. Whole numbers are exact."""
+    """Run the kernel and compare it with the CPU: "" if it is right, else the fault. Integers are exact."""
     x, y = torch.arange(LENGTH).float(), torch.arange(LENGTH).flip(0).float()
     out = torch.full((LENGTH + BLOCK,), UNTOUCHED, device=device)
     square_and_add[(triton.cdiv(LENGTH, BLOCK),)](x.to(device), y.to(device), out, LENGTH, block=BLOCK)

@@ -1,4 +1,4 @@
-"""Asks NVML about the GPUs. What a GPU or a driver does not support is omitted, and is not a fault."""
+"""Read the GPUs' facts from NVML. Facts that a GPU or a driver does not support are omitted, and no fault."""
 
 from __future__ import annotations
 
@@ -88,20 +88,20 @@ def say(**what: object) -> None:
 
 
 def mapped_file(name: str) -> str:
-    """The path of the library that was loaded under this name: the file behind its links."""
+    """The real path of the library loaded under this name."""
     maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     paths = [Path(line.split(maxsplit=5)[5]) for line in maps if "/" in line]
     return next((str(path) for path in paths if path.name.startswith(name)), "")
 
 
 class Nvml:
-    """The library. A function that it lacks (an older driver) is as good as one that says "not supported"."""
+    """The library. A missing function (of an older driver) counts as "not supported"."""
 
     def __init__(self) -> None:
         self.library = ctypes.CDLL(LIBRARY)
 
     def code(self, function: str, *arguments: Any) -> int:
-        """What a function gives; 13 (NVML_ERROR_FUNCTION_NOT_FOUND) when the library lacks it."""
+        """The return code of a function; 13 (NVML_ERROR_FUNCTION_NOT_FOUND) if it is missing."""
         say(at=function)
         found = getattr(self.library, function, None)
         return 13 if found is None else int(found(*arguments))
@@ -125,34 +125,34 @@ class Nvml:
 
 
 def gpu(nvml: Nvml, index: int) -> dict[str, Any]:
-    """What NVML reports of one GPU."""
+    """The facts that NVML reports of one GPU."""
     handle = ctypes.c_void_p()
     code = nvml.code("nvmlDeviceGetHandleByIndex_v2", index, ctypes.byref(handle))
     if code:
         return {"index": index, "name": "", "error": code}
-    told: dict[str, Any] = {"index": index, "name": nvml.string("nvmlDeviceGetName", handle)}
-    told["uuid"] = nvml.string("nvmlDeviceGetUUID", handle)
-    told["vbios"] = nvml.string("nvmlDeviceGetVbiosVersion", handle)
+    facts: dict[str, Any] = {"index": index, "name": nvml.string("nvmlDeviceGetName", handle)}
+    facts["uuid"] = nvml.string("nvmlDeviceGetUUID", handle)
+    facts["vbios"] = nvml.string("nvmlDeviceGetVbiosVersion", handle)
     mode = nvml.numbers("nvmlDeviceGetComputeMode", handle)
     if mode is not None:
-        told["compute_mode"] = mode[0]
-    told.update(instances(nvml, handle))
+        facts["compute_mode"] = mode[0]
+    facts.update(instances(nvml, handle))
     ecc = nvml.numbers("nvmlDeviceGetEccMode", handle, count=2)
     if ecc is not None:
-        told["ecc_enabled"] = bool(ecc[0])
+        facts["ecc_enabled"] = bool(ecc[0])
     limit = nvml.numbers("nvmlDeviceGetEnforcedPowerLimit", handle)
     if limit is not None:
-        told["power_limit"] = limit[0]
+        facts["power_limit"] = limit[0]
     memory = Memory()
     if nvml.code("nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory)) == 0:
-        told.update(memory_total=memory.total, memory_free=memory.free)
-    told.update(fabric(nvml, handle))
+        facts.update(memory_total=memory.total, memory_free=memory.free)
+    facts.update(fabric(nvml, handle))
     remapped = nvml.numbers("nvmlDeviceGetRemappedRows", handle, count=4)
     if remapped is not None:
-        told.update(rows_corrected=remapped[0], rows_uncorrected=remapped[1])
-        told.update(remap_pending=bool(remapped[2]), remap_failure=bool(remapped[3]))
-    told["processes"] = processes(nvml, handle)
-    return told
+        facts.update(rows_corrected=remapped[0], rows_uncorrected=remapped[1])
+        facts.update(remap_pending=bool(remapped[2]), remap_failure=bool(remapped[3]))
+    facts["processes"] = processes(nvml, handle)
+    return facts
 
 
 def fabric(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, Any]:
@@ -160,19 +160,19 @@ def fabric(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, Any]:
     for version, size in ((3, ctypes.sizeof(FabricInfo)), (2, FabricInfo.summary.offset)):
         info = FabricInfo(version=size | version << 24)
         if nvml.code("nvmlDeviceGetGpuFabricInfoV", handle, ctypes.byref(info)) == 0:
-            told = {
+            facts = {
                 "fabric_state": info.state,
                 "fabric_health": info.health,
                 "fabric_status": info.status,
                 "fabric_clique": info.clique,
                 "fabric_cluster": bytes(info.cluster).hex() if any(info.cluster) else "",
             }
-            return {**told, "fabric_summary": info.summary} if version == 3 else told
+            return {**facts, "fabric_summary": info.summary} if version == 3 else facts
     return {}
 
 
 def health(nvml: Nvml, index: int) -> dict[str, Any]:
-    """What else NVML reports of one GPU; asked last, since the more is asked the more can hang."""
+    """Further facts of one GPU; read last, since every call may hang."""
     handle = ctypes.c_void_p()
     if nvml.code("nvmlDeviceGetHandleByIndex_v2", index, ctypes.byref(handle)):
         return {}
@@ -211,7 +211,7 @@ def links(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, int]:
 
 
 def number_in(value: FieldValue) -> float:
-    """The number in a field, which says itself of what kind it is."""
+    """The number in a field, by the field's own type."""
     kind: Any = KINDS[value.kind]
     found: float = kind.from_buffer(value.value).value
     return found
@@ -254,7 +254,7 @@ def instances(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, Any]:
 
 
 def processes(nvml: Nvml, handle: ctypes.c_void_p) -> list[int]:
-    """The pids of processes that compute on it; those of other containers are unknown."""
+    """The pids of processes that compute on it; processes of other containers are unknown."""
     count, infos = ctypes.c_uint(MOST_PROCESSES), (Process * MOST_PROCESSES)()
     code = nvml.code("nvmlDeviceGetComputeRunningProcesses_v3", handle, ctypes.byref(count), infos)
     return [info.pid for info in infos[: count.value]] if code == 0 else []

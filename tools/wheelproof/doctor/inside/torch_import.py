@@ -1,9 +1,8 @@
 """Imports torch as a user's program would, and lets it compute: on the GPU by itself, then by a Triton kernel.
 
 Arguments: the seconds for everything, the seconds for each step after the import, and the file with the kernel ("" for
-none). A step that takes longer ends the process with the Python stack of all threads on standard error, which a kill
-from outside would not give. It is started by ``python -c`` in the root
-folder: sys.path is what a user's ``python -c`` has there.
+none). A step that takes longer ends the process with the Python stack of all threads on standard error, unlike a kill.
+It is started by ``python -c`` in the root folder: sys.path is that of a user's ``python -c``.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ MOST_WARNINGS = 8
 LONGEST = 1200  # characters of a message
 TRACE_LINES = 16
 MOST_GPUS = 64  # whose names are reported
-# Of variables that decide what torch sees.
+# Prefixes of variables that affect torch.
 PREFIXES = ("CUDA_", "NVIDIA_", "HIP_", "ROCR_", "HSA_", "ZE_", "ONEAPI_", "LD_", "TRITON_", "TORCH_", "PYTORCH_")
-STACKS = 1  # standard output: stacks stand after the name of the step
+STACKS = 1  # standard output: stacks follow the name of the step
 MARGIN = 0.5  # seconds before the deadline at which the stack is still reported
 
 
@@ -37,7 +36,7 @@ def say(**what: object) -> None:
 
 
 def shown(error: BaseException) -> str:
-    """What an exception says, in one line."""
+    """The message of an exception, in one line."""
     return " ".join("".join(traceback.format_exception_only(type(error), error)).split())[:LONGEST]
 
 
@@ -49,10 +48,10 @@ class Steps:
         self.each = each
 
     def take(self, name: str, step: Callable[[], Any], failed: str, seconds: float | None = None) -> Any:
-        """What ``step`` returns; None after an exception, which is reported as ``failed``."""
+        """The result of ``step``; None after an exception, which is reported as ``failed``."""
         given = min(max(0.1, self.end - time.monotonic()), seconds or self.each)
         faulthandler.dump_traceback_later(given, exit=True, file=STACKS)
-        say(at=name, hurried=given < self.each)  # one that is ended before its time does not hang
+        say(at=name, hurried=given < self.each)  # a step that is ended early does not count as hanging
         started = time.monotonic()
         try:
             return step()
@@ -66,12 +65,12 @@ class Steps:
 
 
 def tell_warnings() -> None:
-    """Tell what is warned of, a few times, instead of printing it."""
-    told: list[str] = []
+    """Report warnings, a few times each, instead of printing them."""
+    warned: list[str] = []
 
     def tell(message: Warning | str, *_: object, **__: object) -> None:
-        if len(told) < MOST_WARNINGS and str(message) not in told:
-            told.append(str(message))
+        if len(warned) < MOST_WARNINGS and str(message) not in warned:
+            warned.append(str(message))
             say(warning=str(message)[:LONGEST])
 
     warnings.simplefilter("default", UserWarning)
@@ -81,7 +80,7 @@ def tell_warnings() -> None:
 def say_changes() -> None:
     """Say which variables of accelerators and the loader the start of Python has changed, and the file that names them.
 
-    /proc/self/environ holds what the process was started with.
+    /proc/self/environ has the variables with which the process was started.
     """
     try:
         with open("/proc/self/environ", "rb") as file:
@@ -126,7 +125,7 @@ def say_modules(before: set[str]) -> None:
 
 
 def say_extensions() -> None:
-    """Say for which Pythons the extension module of torch is built, and what this one imports."""
+    """Report the Pythons for which the extension module of torch is built, and the suffixes that this one imports."""
     found = []
     for folder in sys.path:
         try:
@@ -140,7 +139,7 @@ def say_extensions() -> None:
 
 def import_torch() -> Any:
     """The module; its version, CUDA and path are reported."""
-    import torch  # this is what is being tried
+    import torch  # the step under test
 
     cuda = torch.version.cuda or ""
     say(imported=True, version=str(torch.__version__), cuda=cuda, path=str(torch.__file__))
@@ -168,7 +167,7 @@ def gpus_of(torch: Any) -> tuple[str, Any]:
 
 
 def names_of(module: Any) -> list[str]:
-    """The names of its GPUs, in the order of torch; none where it cannot say."""
+    """The names of its GPUs, in the order of torch; none if it cannot say."""
     try:
         return [str(module.get_device_name(index)) for index in range(min(module.device_count(), MOST_GPUS))]
     except (AttributeError, RuntimeError):
@@ -176,7 +175,7 @@ def names_of(module: Any) -> list[str]:
 
 
 def run_kernel(torch: Any, file: str) -> str:
-    """What the kernel in ``file`` says: "" when its result was right."""
+    """The fault that the kernel in ``file`` reports; "" if its result was right."""
     spec = importlib.util.spec_from_file_location("wheelproof_kernel", file)
     if spec is None or spec.loader is None:
         return file + " is no Python module"
@@ -204,29 +203,29 @@ def main(seconds: float, each: float, kernel: str) -> None:
     if torch.version.cuda or torch.version.hip:
         steps.take("torch.cuda.init()", torch.cuda.init, "init_error")
     if not available:
-        said = steps.take("a product on the CPU", lambda: compute(torch, "cpu"), "computes_on_cpu")
-        if said is not None:
-            say(computes_on_cpu=said)
+        outcome = steps.take("a product on the CPU", lambda: compute(torch, "cpu"), "computes_on_cpu")
+        if outcome is not None:
+            say(computes_on_cpu=outcome)
         return
     devices = steps.take(f"torch.{device}.device_count()", module.device_count, "init_error") or 0
     say(devices=devices)
     for index in range(min(max(devices, 1), MOST_GPUS)):
         place = device if index == 0 else f"{device}:{index}"
-        said = steps.take(
+        outcome = steps.take(
             "a product on the GPU" + f" {index}" * bool(index), partial(compute, torch, place), "computes"
         )
-        if said is not None:
-            say(computes=f"GPU {index}: {said}" if said and index else said, computed=index + 1)
-        if said != "":
+        if outcome is not None:
+            say(computes=f"GPU {index}: {outcome}" if outcome and index else outcome, computed=index + 1)
+        if outcome != "":
             break
     say(names=steps.take("the names of the GPUs", lambda: names_of(module), "init_error"))
     if kernel:
-        said = steps.take("a Triton kernel", lambda: run_kernel(torch, kernel), "kernel")
-        if said is not None:
-            say(kernel=said)
+        outcome = steps.take("a Triton kernel", lambda: run_kernel(torch, kernel), "kernel")
+        if outcome is not None:
+            say(kernel=outcome)
 
 
 main(float(sys.argv[1]), float(sys.argv[2]), sys.argv[3])
 faulthandler.cancel_dump_traceback_later()
 say(done=True)
-os._exit(0)  # what a library does at the end of a process is another matter
+os._exit(0)  # teardown of libraries is not tested

@@ -1,4 +1,4 @@
-"""Whether this is a container, which one, and what its sandbox keeps from CUDA."""
+"""Detect a container, its kind, and restrictions of its sandbox on CUDA."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wheelproof.doctor.probes.files import LARGEST, found_in, text_of
 _CDI_FOLDERS = ("etc/cdi", "var/run/cdi", "run/cdi")
 _RUNTIME = "etc/nvidia-container-runtime/config.toml"
 _TOOLKIT = ("usr/bin/nvidia-ctk", "usr/bin/nvidia-container-runtime", "usr/bin/nvidia-container-cli")
-_CGROUPS = {  # what is in /proc/1/cgroup or /proc/self/mountinfo
+_CGROUPS = {  # text in /proc/1/cgroup or /proc/self/mountinfo
     "kubernetes": re.compile(r"kubepods|/var/lib/kubelet/"),
     "docker": re.compile(r"/docker[-/]|/var/lib/docker/"),
     "podman": re.compile(r"libpod"),
@@ -27,7 +27,7 @@ _CGROUPS = {  # what is in /proc/1/cgroup or /proc/self/mountinfo
 }
 
 # Tried in a child: a seccomp filter may answer with SIGSYS. CUDA needs both (catalogue E09). Nothing is changed: the
-# name that is written is the one that was read.
+# written name is the present one.
 _TRIALS = """
 import errno, os
 def tell(name, error):
@@ -93,7 +93,7 @@ def _marks(top: Path, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield "docker", "/.dockerenv"
     for path in ("proc/1/cgroup", "proc/self/mountinfo"):
         lines = text_of(top / path).splitlines()
-        if path.endswith("mountinfo"):  # of the mounts only that of the root folder tells
+        if path.endswith("mountinfo"):  # only the mount of the root folder shows it
             lines = [line for line in lines if " / / " in line]
         for kind, pattern in _CGROUPS.items():
             if any(pattern.search(line) for line in lines):
@@ -108,10 +108,10 @@ def _denied(budget: Budget) -> dict[str, str]:
     end, output = run_child(
         [sys.executable, "-I", "-c", _TRIALS], deadline=budget.step(_TRIAL_SECONDS), environment=dict(os.environ)
     )
-    said = dict(line.split("=", 1) for line in output.decode(errors="replace").splitlines() if "=" in line)
-    denied = {name: error for name, error in said.items() if error}
+    answers = dict(line.split("=", 1) for line in output.decode(errors="replace").splitlines() if "=" in line)
+    denied = {name: error for name, error in answers.items() if error}
     if end.signal:
-        missing = next((name for name in ("memfd_create", "write own comm") if name not in said), "memfd_create")
+        missing = next((name for name in ("memfd_create", "write own comm") if name not in answers), "memfd_create")
         denied[missing] = end.signal
     return denied
 
@@ -159,8 +159,8 @@ _YAML_NODE = re.compile(r"^[\s-]*path:\s*[\"']?(/dev/[^\"'\s]+)[\"']?\s*$")
 def _yaml_cdi(path: Path) -> tuple[list[str], list[str]]:
     """Device names and host paths of a specification in YAML as ``nvidia-ctk cdi generate`` writes it.
 
-    No YAML parser: it goes by lines, and understands block style alone, one key a line; what is in flow style
-    (``{hostPath: ...}``) or after an anchor is not seen. A folded line is not seen either.
+    Not a parser: reads block style with one key a line, without flow style (``{hostPath: ...}``), anchors and folded
+    lines.
     """
     devices, wanted = [], []
     for line in text_of(path).splitlines():
@@ -185,7 +185,7 @@ def _runtime_options(top: Path) -> dict[str, str]:
 
 
 def _docker(top: Path) -> str:
-    """How Docker was installed on this host: "snap", "package", or "" for not at all."""
+    """How Docker was installed on this host: "snap", "package", or "" if not installed."""
     if (top / "snap/docker").exists():
         return "snap"
     return "package" if (top / "usr/bin/dockerd").exists() else ""

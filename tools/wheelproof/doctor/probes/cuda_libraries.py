@@ -1,6 +1,6 @@
-"""Libraries that are opened by name: the driver's, wherever they lie, and those that cuDNN opens at run time.
+"""Libraries that are opened by name: the driver's, in any folder, and libraries that cuDNN opens at run time.
 
-No trace of the loader shows these. What is found depends on LD_LIBRARY_PATH, which for them counts, and on ld.so.cache.
+No trace of the loader shows these. LD_LIBRARY_PATH, which applies to them, and ld.so.cache decide which file is found.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from wheelproof.doctor.probes.installation.distributions import folder_names
 DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 SMALLEST = {"libcuda.so.1": 1 << 20, "libnvidia-ml.so.1": 256 << 10}  # bytes; the toolkit's stubs have a tenth of it
 
-_LIBRARY_PATH, _CACHE, _KNOWN, _BESIDE = "LD_LIBRARY_PATH", "ld.so.cache", "known folder", "next to torch"
-_WSL = "/usr/lib/wsl/lib"  # its libraries are small: they call those of Windows' driver
+_LIBRARY_PATH, _CACHE, _KNOWN, _NEXT_TO_TORCH = "LD_LIBRARY_PATH", "ld.so.cache", "known folder", "next to torch"
+_WSL = "/usr/lib/wsl/lib"  # its small libraries call those of Windows' driver
 
-# Where drivers, toolkits and container runtimes put them, next to what the loader knows; {machine} as uname has it.
+# Folders of drivers, toolkits and container runtimes, apart from the loader's; {machine} as uname has it.
 _FOLDERS = (
     "/usr/lib/{machine}-linux-gnu",
     "/usr/lib/{machine}-linux-gnu/nvidia/current",
@@ -65,19 +65,16 @@ def read_cache(tree: FileTree, machine: str) -> Cache:
 def driver_libraries(
     tree: FileTree, library_path: Sequence[str], cache: Cache, machine: str
 ) -> tuple[CudaLibrary, ...]:
-    """Every libcuda and libnvidia-ml there is: for each name in the order in which the loader would find them, and then
-    those that it would not find.
-    """
+    """Every libcuda and libnvidia-ml: by name in the loader's order, then those that it does not find."""
     return tuple(one for name in DRIVER_LIBRARIES for one in _driver_library(tree, name, library_path, cache, machine))
 
 
 def cudnn_libraries(
     tree: FileTree, folders: Iterable[str], library_path: Sequence[str], cache: Cache
 ) -> tuple[CudaLibrary, ...]:
-    """The libraries that the cuDNN in ``folders``, those of torch's RPATH, opens by name, each as the file that it
-    gets.
+    """The files of the libraries that cuDNN in ``folders`` (torch's RPATH) opens by name.
 
-    LD_LIBRARY_PATH goes before the folder of a library with DT_RUNPATH, and after that of one with DT_RPATH.
+    LD_LIBRARY_PATH comes before the folder of a library with DT_RUNPATH, and after one with DT_RPATH.
     """
     home = next((folder for folder in folders if any(map(_CUDNN.fullmatch, folder_names(tree, folder)))), "")
     own = [name for name in folder_names(tree, home) if _CUDNN.fullmatch(name)] if home else []
@@ -93,7 +90,7 @@ def cudnn_libraries(
     found = []
     for name in sorted(name if name.endswith(suffix) else name + suffix for name in wanted):
         opener = f"{home}/{main}" if name.removesuffix(suffix) in opened_by_main else graph
-        places = [(f"{home}/{name}", "bundled", _BESIDE)]
+        places = [(f"{home}/{name}", "bundled", _NEXT_TO_TORCH)]
         at = 0 if _has_runpath(tree, opener) else 1
         places[at:at] = [(f"{folder}/{name}", "other", _LIBRARY_PATH) for folder in library_path]
         places += [(path, "other", _CACHE) for path in cache.get(name, ())]

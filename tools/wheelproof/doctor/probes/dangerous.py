@@ -1,14 +1,13 @@
 """The dangerous steps: NVML, CUDA, torch and one Triton kernel, each in a child with a deadline, all at once.
 
-NVML and CUDA are asked by ctypes, and by the interpreter under diagnosis, so that the loader searches where it searches
-for that interpreter's torch: the same variables, the same search path of the executable, the same C library. It is
-started without site-packages (``-I -S``). When it cannot run such a program at all, our own interpreter asks.
+NVML and CUDA are queried by ctypes in the interpreter under diagnosis, so that the loader searches as for that
+interpreter's torch: the same variables, the same search path of the executable, the same C library. It is started
+without site-packages (``-I -S``). If it cannot run the program, our own interpreter does.
 
-When CUDA gives a bad answer, it is asked again without each variable that could be guilty, one at a time: that is the
-proof.
+When CUDA gives a bad answer, it is queried again without each suspected variable, one at a time, as proof.
 
-Triton gets an empty cache next to the user's, which is removed afterwards. What libraries of NVIDIA's do by themselves
-is not prevented: where device nodes are missing, they may start nvidia-modprobe, as every program that uses CUDA does.
+Triton gets an empty cache next to the user's, removed afterwards. Side effects of NVIDIA's libraries are not prevented:
+without device nodes they may start nvidia-modprobe, as in every program that uses CUDA.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ from wheelproof.doctor.probes.edited import edited_files, owner_of
 NVML_SECONDS = 15.0
 CUDA_SECONDS = 20.0  # a server with eight GPUs and no persistence daemon takes ten
 EXPERIMENT_SECONDS = 10.0
-TORCH_STEP_SECONDS = 25.0  # of each step after the import, which takes what is left
+TORCH_STEP_SECONDS = 25.0  # of each step after the import, which may use the rest
 RESERVE = 2.0  # seconds that are left for the diagnosis
 
-# Whose absence can change what cuInit gives. CUDA_DEVICE_ORDER and NVIDIA_* cannot: one only sorts, the others are read
-# by the container runtime.
+# Variables that can change the result of cuInit. CUDA_DEVICE_ORDER and NVIDIA_* cannot: one only sorts, the others are
+# read by the container runtime.
 SUSPECTS = (
     "CUDA_VISIBLE_DEVICES",
     "LD_LIBRARY_PATH",
@@ -56,7 +55,7 @@ _NO_DRIVER = Unavailable("there is no NVIDIA GPU on the PCI bus, and no driver l
 
 
 class Answers(NamedTuple):
-    """What the steps gave; the names are those of the fields of :class:`HostFacts`."""
+    """The results of the steps, under the names of fields of :class:`HostFacts`."""
 
     nvml: NvmlProbe | Unavailable
     cuda: CudaProbe | Unavailable
@@ -74,9 +73,8 @@ def read_dangerous(
 ) -> Answers:
     """Take all steps with ``environment``, the user's own, whole.
 
-    ``facts`` is what is known so far: the interpreter, the PCI bus, the driver, the device nodes. torch is imported
-    without a GPU, too: one that cannot be imported would not work with a GPU either. Programs of another ``root``
-    cannot be run.
+    ``facts`` are the facts so far: the interpreter, the PCI bus, the driver, the device nodes. torch is imported
+    without a GPU, too, since a failing import would fail with a GPU. Programs of another ``root`` cannot be run.
     """
     if root != "/":
         elsewhere = Unavailable(f"{root} is not the running system, so nothing in it is run")
@@ -177,7 +175,7 @@ class _Runs:
 
 
 def _trials(environment: Mapping[str, str]) -> Iterator[tuple[str, str, Mapping[str, str]]]:
-    """A variable, "" or the one entry of it that is meant, and the environment without that."""
+    """A variable, "" or one entry of it, and the environment without it."""
     entries = environment.get("LD_LIBRARY_PATH", "").split(":")
     suspicious = list(dict.fromkeys(entry for entry in entries if _is_suspicious(entry)))
     for entry in suspicious[:MOST_ENTRIES]:
@@ -197,8 +195,8 @@ def _is_suspicious(entry: str) -> bool:
 def _private_cache(environment: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
     """The environment with an empty cache for Triton, in place of the user's own, that vanishes afterwards.
 
-    What is wrong with that place (read-only, noexec, full) shows anyway. Where no folder can be made, Triton gets
-    the user's cache, and fails as it would for the user.
+    Faults of that place (read-only, noexec, full) still show. If no folder can be made, Triton uses the user's cache,
+    and fails as for the user.
     """
     home = environment.get("TRITON_HOME") or home_folder(environment)
     place = Path(environment.get("TRITON_CACHE_DIR") or Path(home, ".triton", "cache")).absolute()

@@ -1,4 +1,4 @@
-"""The kernel's side of NVIDIA's driver: modules, /proc/driver/nvidia, and what the kernel's log says."""
+"""The kernel's side of NVIDIA's driver: modules, /proc/driver/nvidia, and the kernel's log."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _KMSG_RECORDS = 20_000
 
 
 def read_driver(root: str = "/") -> KernelDriver:
-    """What the files below ``root`` show. In a container most of it is the host's."""
+    """The facts in files below ``root``. In a container most of it is the host's."""
     top = Path(root)
     devices = (line.split() for line in text_of(top / "proc/devices", 65536).splitlines())
     line = first_line(top / "proc/driver/nvidia/version")

@@ -1,4 +1,4 @@
-"""Which distribution a file belongs to, and the files of a traceback that are not those that were installed: RECORD."""
+"""Find the distribution of a file, and the files of a traceback that differ from RECORD."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LARGEST = 1 << 22  # bytes of a Python file
 
 
 def edited_files(trace: str) -> tuple[str, ...]:
-    """The files of the traceback whose hash is another than the one in the RECORD of their package."""
+    """The files of the traceback whose hash differs from the RECORD of their package."""
     tree, found = FileTree(), []
     digests: dict[tuple[str, str], dict[str, str]] = {}
     for site, path in list(dict.fromkeys(match.group("site", "path") for match in _FRAME.finditer(trace)))[:_MOST]:

@@ -13,7 +13,7 @@ LARGEST = 1 << 20  # bytes
 
 
 def text_of(path: Path, limit: int = LARGEST) -> str:
-    """The beginning of a file; "" for one that is not present or cannot be read. A named pipe does not make it wait."""
+    """The beginning of a file; "" if it is missing or unreadable. Does not block on a named pipe."""
     try:
         return read_start(path, limit).decode(errors="replace")
     except OSError:  # also a security label where no module gives one
@@ -26,7 +26,7 @@ def first_line(path: Path) -> str:
 
 
 def found_in(text: str, pattern: str) -> str:
-    """What the first group of a pattern matches, ^ and $ being those of lines; "" when nothing does."""
+    """The match of a pattern's first group, with ^ and $ at lines; "" without a match."""
     match = re.search(pattern, text, re.MULTILINE)
     return match[1] if match else ""
 

@@ -1,4 +1,4 @@
-"""Where pip, uv and conda are configured to take packages from, each setting with its file or variable."""
+"""Read the configured indexes of pip, uv and conda, each setting with its file or variable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BACKEND = re.compile(r"^\s*torch-backend\s*=\s*[\"']([\w.]+)[\"']", re.MULTILIN
 
 
 def read_indexes(environ: Mapping[str, str], folder: Path) -> tuple[IndexSetting, ...] | Unavailable:
-    """What an installer that is started in ``folder`` would use; the default index of pip is not a setting.
+    """The index settings of an installer started in ``folder``; the default index of pip is not a setting.
 
     Nothing is contacted. An index that only files of a tree name is a "declared-index": a cause, and no advice.
     """

@@ -20,7 +20,7 @@ def read_limits(root: str = "/") -> Limits | Unavailable:
     except OSError as error:
         return Unavailable(f"the shared memory folder cannot be inspected: {error.strerror}")
     else:
-        # A folder of a larger file system has no size: only a mount is what `--shm-size` sets.
+        # A folder of a larger file system has no size: only a mount has the size of `--shm-size`.
         size = sizes.f_frsize * sizes.f_blocks if os.path.ismount(shared) or root != "/" else 0
     (locked, _), mapped = resource.getrlimit(resource.RLIMIT_MEMLOCK), resource.getrlimit(resource.RLIMIT_AS)
     return Limits(size, *(None if limit == resource.RLIM_INFINITY else limit for limit in (locked, *mapped)))

@@ -1,8 +1,7 @@
-"""What the dynamic loader does with torch's libraries, in its own words, and which driver libraries there are.
+"""Trace how the dynamic loader resolves torch's libraries, and find driver libraries.
 
 The loader of the interpreter is asked to trace the interpreter with torch's libraries preloaded, in the user's
-environment, as ldd does: nothing of them is run, and neither DT_RPATH nor a library that Python has loaded already is
-missed.
+environment, as ldd does: nothing of them is run, and DT_RPATH and libraries already loaded count.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from wheelproof.doctor.probes.files import text_of
 SECONDS = 10.0
 LONGEST_ERROR = 2_000  # characters
 
-# torch opens the first of these before its extension module: what it brings is loaded when the others need it.
+# torch opens the first of these before its extension module, so its dependencies are already loaded for the others.
 _OPENED_FIRST = ("libtorch_global_deps.so", "libtorch_cuda.so", "libtorch_hip.so", "libtorch_cpu.so")
 _RESOLVED = re.compile(r"^\t(\S+) => (?:(/.*) \(0x[0-9a-f]+\)|not found)$", re.MULTILINE)
 _COMPLAINT = re.compile(
@@ -67,7 +66,7 @@ def read_loader(
 def _trace(
     torch: TorchFiles, interpreter: Interpreter, environ: Mapping[str, str], budget: Budget
 ) -> tuple[dict[str, str], str]:
-    """The file for every soname, "" for one that is not found, and what the loader complained of."""
+    """The file for every soname, "" if it is not found, and the loader's complaints."""
     program = os.path.realpath(interpreter.path)
     elf, _ = read_elf_file(FileTree(), program, {Part.INTERPRETER})
     loader = elf.interpreter if isinstance(elf, ElfFacts) else None
@@ -103,5 +102,5 @@ def _complaints(end: ChildEnd, output: str) -> list[str]:
     if end.signal:
         return [f"the loader was killed by {end.signal} while it mapped the libraries"]
     lines = [line.strip() for line in (*end.output.splitlines(), *output.splitlines())]
-    told = [line for line in lines if _COMPLAINT.search(line)]
-    return told or ([end.output or f"the loader exited with code {end.exit_code}"] if end.exit_code else [])
+    complaints = [line for line in lines if _COMPLAINT.search(line)]
+    return complaints or ([end.output or f"the loader exited with code {end.exit_code}"] if end.exit_code else [])

@@ -17,7 +17,7 @@ _MOST = 64
 
 
 def read_nodes(root: str = "/") -> tuple[DeviceNode, ...]:
-    """Every /dev/nvidia* below ``root``, opened for reading and writing as CUDA does; what is missing has ENOENT.
+    """Every /dev/nvidia* below ``root``, opened for reading and writing as CUDA does; a missing one has ENOENT.
 
     Opening a node loads no module and starts no work. On a fake root the nodes are ordinary files.
     """
@@ -32,7 +32,7 @@ def read_nodes(root: str = "/") -> tuple[DeviceNode, ...]:
 
 
 def read_node(path: Path, shown: str) -> DeviceNode:
-    """The node ``path``, which messages call ``shown``, and what opening it gives."""
+    """The node ``path``, shown as ``shown``, and the result of opening it."""
     try:
         about = path.stat()
     except OSError as error:

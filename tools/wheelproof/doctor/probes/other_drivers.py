@@ -21,7 +21,7 @@ _FOLDERS = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64"
 
 
 def read_other_drivers(root: str = "/") -> OtherDrivers:
-    """What the files below ``root`` show. In a container the modules are the host's, the nodes the container's."""
+    """The facts in files below ``root``. In a container the modules are the host's, the nodes the container's."""
     top = Path(root)
     return OtherDrivers(
         modules=tuple(name for name in _MODULES if (top / "sys/module" / name).is_dir()),
@@ -52,7 +52,7 @@ def _gpus(topology: Path) -> Iterator[KfdGpu]:
 
 
 def target_of(version: int) -> str:
-    """The processor that amdkfd's gfx_target_version stands for: 90402 is "gfx942", 90010 is "gfx90a"; "" if none.
+    """The processor of amdkfd's gfx_target_version: 90402 is "gfx942", 90010 is "gfx90a"; "" if none.
 
     The number is major * 10000 + minor * 100 + stepping, and names have the stepping in hexadecimal (Linux,
     drivers/gpu/drm/amd/amdkfd/kfd_device.c; LLVM, User Guide for AMDGPU Backend, Processors).

@@ -12,7 +12,7 @@ from wheel_checks.sources.regular_file import read_start
 from wheelproof.doctor.probes.files import first_line, names_in
 
 _DEVICES = "sys/bus/pci/devices"
-_NVIDIA, _OTHERS = "10de", ("0300", "0302", "0380", "1200")  # of other vendors only what displays or computes
+_NVIDIA, _OTHERS = "10de", ("0300", "0302", "0380", "1200")  # of other vendors only displays and accelerators
 
 
 def read_pci(root: str = "/") -> tuple[PciDevice, ...] | Unavailable:

@@ -1,4 +1,4 @@
-"""The interpreter under diagnosis: which one it is, and what it says of itself when it is started as its user does."""
+"""Find the interpreter under diagnosis, and read its facts when started as by its user."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_ENTRIES = 10_000  # of the working directory that are inspected
 _LARGEST_CONFIG = 64 * 1024  # bytes of pyvenv.cfg
 
 _ANY_X = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
-_NO_ANNOTATIONS = "future feature annotations"  # what an older Python says of our program
+_NO_ANNOTATIONS = "future feature annotations"  # the error of an older Python about our program
 
 _VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX")  # which name the active environment, in this order
 _NAMES = ("python3", "python")
@@ -62,15 +62,15 @@ def read_interpreter(
             return _of_answer(program, why, answer.values)
     except WheelproofError as error:
         return Unavailable(error.what, error.hint or error.expected)
-    fault, obstacle = _how_it_ended(answer.end), _obstacle(program, answer.end)
+    fault, start_fault = _how_it_ended(answer.end), _start_fault(program, answer.end)
     try:
-        return _of_files(find_environment(program, variables=environ), found=why, fault=fault, obstacle=obstacle)
+        return _of_files(find_environment(program, variables=environ), found=why, fault=fault, obstacle=start_fault)
     except WheelproofError:
         return Unavailable(f"{program} is not a working Python: {fault}", "name an interpreter: --python PATH")
 
 
 def _choose(python: str, environ: Mapping[str, str]) -> tuple[str, str] | Unavailable:
-    """The program to start, and why that one."""
+    """The program to start, and why."""
     if python:
         on_path = "" if "/" in python or os.path.exists(python) else find_program(python, environ)
         return _program(on_path or python, environ), "asked for"
@@ -88,7 +88,7 @@ def _choose(python: str, environ: Mapping[str, str]) -> tuple[str, str] | Unavai
 
 def _program(path: str, environ: Mapping[str, str]) -> str:
     """The interpreter at ``path``, which may be its environment's folder. Raises NotFoundError."""
-    absolute = os.path.abspath(path)  # noqa: PTH100  # links stay: that of a virtual environment leads out of it
+    absolute = os.path.abspath(path)  # noqa: PTH100  # links stay: a virtual environment's leads out of it
     if os.path.isfile(absolute):
         return absolute
     inside = (f"{absolute}/bin/{name}" for name in _NAMES)
@@ -96,40 +96,40 @@ def _program(path: str, environ: Mapping[str, str]) -> str:
     return found or find_environment(absolute, variables=environ).interpreter or absolute
 
 
-def _of_answer(program: str, why: str, told: Mapping[str, Any]) -> Interpreter:
-    """What the program reported; the binary itself says for which machine it is."""
-    path = told["executable"] or program
+def _of_answer(program: str, why: str, answer: Mapping[str, Any]) -> Interpreter:
+    """The facts that the program reported; the machine is read from the binary."""
+    path = answer["executable"] or program
     tree = FileTree()
     machine, loader = _binary(tree, path)
     started = _binary(tree, program)[0]  # a version manager's script has no machine
-    name, _, version = told["libc"].partition(" ")
+    name, _, version = answer["libc"].partition(" ")
     libc = (name, version) if version else ("musl", "") if "ld-musl" in loader else ("", "")
     return Interpreter(
         path=path,
         found=why if started else f"{why}: {program} starts it",
-        version=told["version"],
-        implementation=told["implementation"],
-        prefix=told["prefix"],
-        base_prefix=told["base_prefix"],
-        purelib=told["purelib"],
-        platlib=told["platlib"],
-        search_path=tuple(told["search_path"]),
+        version=answer["version"],
+        implementation=answer["implementation"],
+        prefix=answer["prefix"],
+        base_prefix=answer["base_prefix"],
+        purelib=answer["purelib"],
+        platlib=answer["platlib"],
+        search_path=tuple(answer["search_path"]),
         working_directory=_working_directory(),
-        include=told["include"],
-        python_h=told["python_h"],
+        include=answer["include"],
+        python_h=answer["python_h"],
         machine=machine,
         libc=libc,
-        tags=_tags(told["implementation"], told["version"], machine, libc, free_threaded=told["free_threaded"]),
-        free_threaded=told["free_threaded"],
-        user_site=told["user_site"],
-        externally_managed=told["externally_managed"],
-        has_pip=told["has_pip"],
-        local_modules=_local_modules() if "" in told["search_path"] else (),
+        tags=_tags(answer["implementation"], answer["version"], machine, libc, free_threaded=answer["free_threaded"]),
+        free_threaded=answer["free_threaded"],
+        user_site=answer["user_site"],
+        externally_managed=answer["externally_managed"],
+        has_pip=answer["has_pip"],
+        local_modules=_local_modules() if "" in answer["search_path"] else (),
     )
 
 
 def _local_modules() -> tuple[str, ...]:
-    """What of the working directory has the name of a module of the standard library."""
+    """Modules in the working directory with names of the standard library."""
     found = []
     try:
         with os.scandir() as entries:
@@ -154,7 +154,7 @@ def _working_directory() -> str:
 def _of_files(
     environment: Environment, found: str = "", fault: str = "", obstacle: str = ""
 ) -> Interpreter | Unavailable:
-    """What the files of an environment show, when its interpreter cannot be asked."""
+    """The facts in an environment's files, if its interpreter cannot be run."""
     tree, entries = environment.tree, environment.entries
     if not environment.interpreter:
         environment, gone = _with_dangling_link(environment)
@@ -194,7 +194,7 @@ def _of_files(
 def _with_dangling_link(environment: Environment) -> tuple[Environment, str]:
     """The environment with the link that should lead to its interpreter, and where that leads: to nothing.
 
-    The same environment and "" where there is no such link.
+    The same environment and "" if there is no such link.
     """
     for name in _NAMES:
         link = Path(environment.tree.root, f"{environment.path}/bin/{name}".lstrip("/"))
@@ -204,8 +204,8 @@ def _with_dangling_link(environment: Environment) -> tuple[Environment, str]:
     return environment, ""
 
 
-def _obstacle(program: str, end: ChildEnd) -> str:
-    """Why it could not be started, where that is one of what we know; "" otherwise."""
+def _start_fault(program: str, end: ChildEnd) -> str:
+    """Why it could not be started, if the reason is known; else ""."""
     if _NO_ANNOTATIONS in end.output:
         return TOO_OLD
     try:
@@ -223,7 +223,7 @@ def _base_prefix(environment: Environment) -> str:
 
 
 def _binary(tree: FileTree, path: str) -> tuple[str, str]:
-    """The machine of a program and its loader (PT_INTERP); "" for what is not an ELF file."""
+    """The machine of a program and its loader (PT_INTERP); "" if it is no ELF file."""
     elf, _ = read_elf_file(tree, path, {Part.INTERPRETER})
     if not isinstance(elf, ElfFacts):
         return "", ""
@@ -247,11 +247,11 @@ def _tags(
 def _how_it_ended(end: ChildEnd) -> str:
     lines = end.output.splitlines()
     telling = [line for line in lines if "rror" in line or "not found" in line] or lines
-    said = f": {telling[-1].strip()}" if telling else ""
+    ending = f": {telling[-1].strip()}" if telling else ""
     if end.hang:
-        return f"it did not answer within {end.seconds:.0f} s{said}"
+        return f"it did not answer within {end.seconds:.0f} s{ending}"
     if end.signal:
-        return f"it was killed by {end.signal}{said}"
-    if _NO_ANNOTATIONS in said:
+        return f"it was killed by {end.signal}{ending}"
+    if _NO_ANNOTATIONS in ending:
         return TOO_OLD
-    return f"it exited with code {end.exit_code}{said}"
+    return f"it exited with code {end.exit_code}{ending}"

@@ -22,7 +22,7 @@ _IMEX_NODES = "etc/nvidia-imex/nodes_config.cfg"
 
 
 def read_services(root: str = "/") -> Services:
-    """Which of them run, and what their files say. Only processes of this PID namespace are seen."""
+    """The running services, and the facts in their files. Only processes of this PID namespace are seen."""
     top = Path(root)
     nodes = text_of(top / _IMEX_NODES, 65536).splitlines()
     return Services(

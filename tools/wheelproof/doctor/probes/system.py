@@ -16,7 +16,7 @@ _MUSL = ("lib/ld-musl-x86_64.so.1", "lib/ld-musl-aarch64.so.1")
 
 
 def read_system(root: str = "/") -> System:
-    """The system below ``root``. On a fake root the kernel's release and machine are those of its proc/version."""
+    """The system below ``root``. On another root the kernel's release and machine come from its proc/version."""
     top, here = Path(root), root == "/"
     version = text_of(top / "proc/version", 4096)
     release = os.uname().release if here else found_in(version, r"\ALinux version (\S+)")

@@ -1,7 +1,7 @@
-"""Triton from its files, and what it needs at run time: ptxas, a C compiler, a cache that can be written.
+"""Triton from its files, and its requirements at run time: ptxas, a C compiler, a writable cache.
 
-Where Triton looks, and in which order, is what its own sources say: runtime/build.py, knobs.py and
-backends/nvidia/compiler.py of 3.6.0, 3.7.1 and 3.9.0. Nothing is imported, nothing is written.
+The search order is that of Triton's sources: runtime/build.py, knobs.py and backends/nvidia/compiler.py of 3.6.0, 3.7.1
+and 3.9.0. Nothing is imported, nothing is written.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def read_triton(
 
 
 def cache_folder(environ: Mapping[str, str], *, here: bool = True) -> str:
-    """Where Triton keeps what it compiled; ``here`` says whether the users of this host are meant.
+    """Triton's cache folder; ``here`` says whether the users of this host are meant.
 
     As os.path.expanduser does, an empty HOME gives "/", and a user without a name (an arbitrary number, as in
     containers) and without HOME a folder that is really called "~", in the current one.
@@ -85,7 +85,7 @@ def cache_folder(environ: Mapping[str, str], *, here: bool = True) -> str:
 
 
 def mount_of(top: Path, path: str) -> Mount | None:
-    """The mount that holds ``path``, from /proc/self/mountinfo below ``top``; of two on one point the later one."""
+    """The mount of ``path``, from /proc/self/mountinfo below ``top``; of two on one point the later one."""
     inside = path if top == Path("/") else "/" + str(Path(path).relative_to(top)) if path.startswith(str(top)) else path
     best = None
     for line in text_of(top / "proc/self/mountinfo").splitlines():
@@ -156,7 +156,7 @@ def _ask(top: Path, path: str, role: str, environ: Mapping[str, str], budget: Bu
 
 
 def _compiler(top: Path, environ: Mapping[str, str]) -> tuple[str, str]:
-    """The C compiler that Triton takes, and what is wrong with it: CC as one program's name, else gcc, else clang."""
+    """The C compiler that Triton chooses, and its fault: CC as one program's name, else gcc, else clang."""
     if (named := environ.get("CC")) is not None:
         return named, _compiler_fault(top, named, environ.get("PATH", os.defpath))
     folders = environ.get("PATH", os.defpath)

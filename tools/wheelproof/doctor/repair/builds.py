@@ -39,8 +39,8 @@ _OTHER = re.compile(r"cpu|rocm|xpu")
 class Candidate:
     """A torch build that may be installed: the pins of it and of its companions, by name, and where it is.
 
-    ``changed`` are those that are taken from the index, whatever is installed; ``backend`` is uv's name of a part of
-    PyTorch's own index, "" for the configured one.
+    ``changed`` packages come from the index, installed or not; ``backend`` is uv's name of a part of PyTorch's own
+    index, "" for the configured one.
     """
 
     build: Build
@@ -50,7 +50,7 @@ class Candidate:
 
     @property
     def proof(self) -> str:
-        """What is known of it."""
+        """The evidence for it."""
         where = f"PyTorch's own index ({self.backend})" if self.backend else "its version.py on the index"
         return f"{self.build.label}, as {where} says"
 
@@ -65,7 +65,7 @@ class TorchBuilds:
     def candidates(self) -> Iterator[Candidate]:
         """The best build first: of the installed release, else of the latest one.
 
-        Where no index is configured and the default one has none, those of PyTorch's own. Raises SourceError.
+        If no index is configured and the default one has none, those of PyTorch's own index. Raises SourceError.
         """
         driver, gpus = driver_cuda(self._facts), host_gpus(self._facts)
         if driver is None:
@@ -155,7 +155,7 @@ class TorchBuilds:
         return Candidate(build, pins, tuple(changed))
 
     def _belonging(self) -> list[str]:
-        """The companions that are installed, or required by what is."""
+        """The companions that are installed, or required by installed packages."""
         there = self._graph.distributions
         wanted = {canonicalize_name(r.name) for one in there.values() for r in self._graph.active(one)}
         return [name for name in COMPANIONS if name in there or name in wanted]
@@ -178,7 +178,7 @@ class TorchBuilds:
             yield Candidate(build, pins, tuple(pins), build.backend)
 
     def _accepted(self, name: str, version: Version) -> bool:
-        """Whether what is installed accepts it; companions of torch, which go along with it, are not asked about it."""
+        """Whether installed packages accept it; companions of torch, which change with it, do not count."""
         against = [
             f"{one.label} requires {name}{requirement.specifier}"
             for one in self._graph.distributions.values()

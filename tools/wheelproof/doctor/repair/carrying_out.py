@@ -1,8 +1,8 @@
 """Carries a plan out: staged and compared first, then a snapshot, then uv; restored when anything goes wrong.
 
-What comes is installed into a folder next to the environment first. That downloads all of it, shows which files it
-writes, and whether they are what RECORD says: a file that was edited in place is edited in uv's cache, too, to which it
-is a hard link. Only then the environment is touched.
+New packages are first installed into a folder next to the environment. That downloads them, lists their files, and
+compares these with RECORD: a file edited in place is edited in uv's cache, too, by a hard link. Only then the
+environment is changed.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Repair:
     def carry_out(self, judge: Callable[[], str]) -> None:
         """Change the environment; ``judge`` then says why that made nothing better, "" when it did.
 
-        Raises RepairFailedError, SourceError, and what interrupts it; then the environment is as it was before.
+        Raises RepairFailedError, SourceError, and on interruption; the environment is then restored.
         """
         snapshot = Snapshot(self.prefix)
         with alone(self.prefix), terminated_as(SystemExit(TERMINATED)):
@@ -92,10 +92,10 @@ class Repair:
                         undo(self.prefix)
                     raise
 
-    # What comes
+    # The new packages
 
     def _stage(self, scratch: Path) -> list[str]:
-        """Install what comes into a folder, and compare it; the options by which uv takes the same files again."""
+        """Install new packages into a folder and compare them; the options for which uv chooses these files again."""
         stage, free = scratch / "stage", shutil.disk_usage(scratch).free
         if free < UNPACKED * (self.plan.download or 0) + MARGIN:
             raise SourceError(f"{free:,} bytes are free below {self.prefix}, too few to unpack the new packages")
@@ -116,7 +116,7 @@ class Repair:
         raise SourceError(f"the wheel on the index does not match its RECORD: {', '.join(wrong[:3])}")
 
     def _check_stage(self, stage: Path, found: Sequence[Found]) -> None:
-        """Raise RepairFailedError where what came is not what was planned: before anything is changed."""
+        """Raise RepairFailedError if the download differs from the plan, before anything is changed."""
         versions = {one.name: one for one in found}
         for one in self.plan.coming:
             if one.name not in versions or versions[one.name].version != one.version:
@@ -176,7 +176,7 @@ class Repair:
             self._uv("install", [*cache, "--no-deps", *again], self._requirements(), "installed")
 
     def _check(self, snapshot: Snapshot, conflicts: set[str], judge: Callable[[], str]) -> None:
-        """Raise RepairFailedError where something is worse than before, or could not be restored."""
+        """Raise RepairFailedError if something is worse than before, or could not be restored."""
         saved, before = snapshot.before()
         after = survey(self.prefix)
         lost = [
@@ -195,13 +195,13 @@ class Repair:
             raise RepairFailedError(reason)
 
     def _conflicts(self) -> set[str]:
-        """What ``uv pip check`` complains of."""
+        """The complaints of ``uv pip check``."""
         arguments = ["pip", "check", "--no-config", "--python", self.plan.contents.python]
         answer = run_uv_alone(arguments, self.solver.environ, SECONDS)
         return {line.strip() for line in (answer.output + answer.words).splitlines() if line.startswith("The package")}
 
     def _uv(self, action: str, options: Sequence[str], lines: Iterable[str], done: str) -> None:
-        """Run uv; what it says goes to standard error. Raises RepairFailedError when it fails."""
+        """Run uv; its output goes to standard error. Raises RepairFailedError when it fails."""
         with private_folder() as folder:
             file = write_private(folder / "requirements.txt", "".join(f"{line}\n" for line in lines))
             own = ["--no-config"] if action == "uninstall" else self.solver.options(self._question, folder)
@@ -223,7 +223,7 @@ class Repair:
 
     @property
     def _question(self) -> Question:
-        """The question without what is reinstalled: a staged install knows nothing of what is there."""
+        """The question without reinstalled packages, since a staged install ignores installed ones."""
         return replace(self.plan.question, reinstalled=())
 
     @property
@@ -232,7 +232,7 @@ class Repair:
 
 
 def put_back(prefix: Path) -> Undone:
-    """Put an environment back as it was before its last repair. Raises what :func:`undo` raises."""
+    """Put an environment back as it was before its last repair. Raises the errors of :func:`undo`."""
     with alone(prefix), _undisturbed():
         sweep(STAGE, prefix)  # of a process that was killed before it changed anything
         return undo(prefix)

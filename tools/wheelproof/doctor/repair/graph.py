@@ -1,4 +1,4 @@
-"""The graph of what installed distributions require of one another: pure.
+"""The graph of requirements between installed distributions: pure.
 
 Which extras a user requested is recorded nowhere. An extra counts as asked for where everything that it requires is
 installed as it requires it, or where another distribution asks for it.
@@ -27,7 +27,7 @@ class Unmet:
 
     @property
     def name(self) -> str:
-        """The normalized name of what is required."""
+        """The normalized name of the required package."""
         return canonicalize_name(self.requirement.name)
 
     def __str__(self) -> str:
@@ -44,27 +44,27 @@ class Graph:
     markers: Mapping[str, str]
 
     def active(self, distribution: Distribution, extras: Iterable[str] = ()) -> Iterator[Requirement]:
-        """What it requires here, with these extras."""
+        """Its active requirements, with these extras."""
         return (one for one in distribution.requirements if self._holds(one, extras))
 
     def extras(self) -> dict[str, set[str]]:
         """The extras that count, by the name of the distribution."""
         found = {name: set(self._installed_extras(one)) for name, one in self.distributions.items()}
         while True:
-            asked = {
+            requested = {
                 (str(canonicalize_name(requirement.name)), extra)
                 for name, one in self.distributions.items()
                 for requirement in self.active(one, found[name])
                 for extra in requirement.extras
             }
-            new = {(name, extra) for name, extra in asked if name in found and extra not in found[name]}
+            new = {(name, extra) for name, extra in requested if name in found and extra not in found[name]}
             if not new:
                 return found
             for name, extra in new:
                 found[name].add(extra)
 
     def unmet(self) -> tuple[Unmet, ...]:
-        """The requirements, without those of extras that nothing asks for, that are not met."""
+        """The unmet requirements, except those of extras that nothing requires."""
         extras = self.extras()
         return tuple(
             Unmet(one, requirement, self._version(requirement))
@@ -74,7 +74,7 @@ class Graph:
         )
 
     def users(self, name: str, leaving: Iterable[str] = ()) -> tuple[Distribution, ...]:
-        """The distributions that require ``name``, by whatever extra, without those that are ``leaving``."""
+        """The distributions that require ``name``, by any extra, except those that are ``leaving``."""
         gone = set(leaving)
         return tuple(
             one
@@ -105,7 +105,7 @@ class Graph:
                 yield extra
 
     def _is_whole(self, distribution: Distribution, extra: str, above: frozenset[tuple[str, str]]) -> bool:
-        """Whether all that an extra requires is installed, with what the extras that it asks for require in turn."""
+        """Whether all requirements of an extra are installed, and in turn those of the extras that it names."""
         if (distribution.name, extra) in above:
             return True
         above |= {(distribution.name, extra)}

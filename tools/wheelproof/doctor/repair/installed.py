@@ -24,8 +24,8 @@ _LARGEST_JSON = 64 * 1024  # bytes of direct_url.json
 
 @dataclass(frozen=True)
 class Distribution:
-    """An installed distribution. ``name`` is normalized, ``folder`` the path of its metadata, ``entry`` that of the
-    folder in which it is. ``origin`` is the content of direct_url.json, {} for what came from an index.
+    """An installed distribution. ``name`` is normalized, ``folder`` the path of its metadata, ``entry`` the path of its
+    folder. ``origin`` is direct_url.json, {} if it came from an index.
     """
 
     name: str
@@ -39,17 +39,17 @@ class Distribution:
 
     @cached_property
     def parsed(self) -> Version | None:
-        """The version; None for one that is not a version of PEP 440."""
+        """The version; None if it is invalid by PEP 440."""
         return version_or_none(self.version)
 
     @cached_property
     def digests(self) -> Mapping[str, str]:
-        """What RECORD says of the content of its files ("sha256=..."; "" where it says nothing), by the path in it."""
+        """The hashes of its files in RECORD ("sha256=..."; "" without one), by path."""
         return rows_of(self.record)
 
     @cached_property
     def files(self) -> tuple[str, ...]:
-        """The absolute paths of what RECORD lists."""
+        """The absolute paths of the files in RECORD."""
         return tuple(posixpath.normpath(posixpath.join(self.entry, path)) for path in self.digests)
 
     @property
@@ -60,9 +60,9 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Contents:
-    """The distributions of an environment itself, by name: the first one that imports find.
+    """The distributions in an environment itself, by name: the first in import order.
 
-    ``elsewhere`` are those that its Python also finds in other folders (PYTHONPATH, the user's, the system's).
+    ``elsewhere`` are distributions that its Python finds in other folders (PYTHONPATH, the user's, the system's).
     """
 
     python: str
@@ -73,7 +73,7 @@ class Contents:
 
 
 def read_contents(interpreter: Interpreter) -> Contents:
-    """What is installed for this interpreter, only from the metadata."""
+    """The installed distributions of this interpreter, from metadata alone."""
     tree, own, elsewhere = FileTree(), dict[str, Distribution](), dict[str, Distribution]()
     folders = tuple(dict.fromkeys(map(os.path.realpath, (interpreter.purelib, interpreter.platlib))))
     search = [entry for entry in interpreter.search_path if entry]

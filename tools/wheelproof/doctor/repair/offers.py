@@ -1,4 +1,4 @@
-"""What the configured indexes offer this interpreter, and what is in a wheel there: read before any download."""
+"""Read the offers of configured indexes for this interpreter, and the metadata of a wheel, before a download."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _METADATA = re.compile(r"[^/]+\.dist-info/METADATA")
 
 @dataclass(frozen=True)
 class Offered:
-    """A wheel that an installer would take for this interpreter, and the bytes of what was read of it."""
+    """A wheel that an installer would take for this interpreter, and the number of bytes read."""
 
     name: str
     version: Version
@@ -63,7 +63,7 @@ class Offered:
 
     @cached_property
     def build(self) -> Mapping[str, str]:
-        """The texts that its version.py assigns (cuda, hip, xpu); {} where it has none."""
+        """The texts that its version.py assigns (cuda, hip, xpu); {} if it has none."""
         content = self._read.get(f"{self.name}/version.py")
         try:
             values = parse_version_file("version.py", content).values if content is not None else {}
@@ -87,7 +87,7 @@ class Offers:
         self._known: dict[str, Offered] = {}
 
     def versions(self, name: str) -> Mapping[Version, IndexFile]:
-        """The wheel that would be taken of each version, latest version first; {} where no index knows the project.
+        """The wheel that would be taken of each version, latest version first; {} if no index knows the project.
 
         Raises SourceError when an index does not answer.
         """
@@ -97,7 +97,7 @@ class Offers:
         return self._wheels[normalized]
 
     def size(self, name: str, version: str) -> int | None:
-        """The bytes to download for a version; None where the index does not say."""
+        """The bytes to download for a version; None if the index does not say."""
         file = next((f for v, f in self.versions(name).items() if str(v) == str(Version(version))), None)
         return _size_of(file) if file else None
 
@@ -138,8 +138,8 @@ class Offers:
             except FormatError:
                 continue
             by_version.setdefault(parsed.parsed_version, []).append(file)
-        asked = Requirement(name)
-        taken = {version: choose(asked, same, self.target, pre=True).chosen for version, same in by_version.items()}
+        wanted = Requirement(name)
+        taken = {version: choose(wanted, same, self.target, pre=True).chosen for version, same in by_version.items()}
         return {version: file for version, file in taken.items() if file is not None}
 
 

@@ -1,4 +1,4 @@
-"""What a repair changes: what comes, what goes and what stays, in exact versions."""
+"""The plan of a repair: packages to install, remove and keep, in exact versions."""
 
 from __future__ import annotations
 
@@ -30,11 +30,10 @@ class Coming:
 class Plan:
     """A repair of the environment ``contents``.
 
-    ``intact`` are those of the ``coming`` that are installed already, in the same version. ``gone`` are uninstalled
-    without a successor, ``remains`` are absolute paths that are removed. ``question`` has the options of uv. ``notes``
-    are sentences about what the plan leaves, and ``proofs`` what was read to make it. ``cuda`` is what the torch that
-    comes is built for ("" where none comes). What is ``fresh`` is not taken from uv's cache, in which a file that was
-    edited in place is edited, too.
+    ``intact`` are those ``coming`` packages that are installed in the same version. ``gone`` are uninstalled without a
+    successor, ``remains`` are absolute paths that are removed. ``question`` has the options of uv. ``notes`` are
+    sentences about limits of the plan, and ``proofs`` its evidence. ``cuda`` is the CUDA version of the new torch (""
+    without one). ``fresh`` packages do not come from uv's cache, whose files may be edited in place.
     """
 
     contents: Contents
@@ -55,12 +54,12 @@ class Plan:
 
     @property
     def replaced(self) -> tuple[str, ...]:
-        """The names of what is installed and comes again, in this or another version."""
+        """The names of packages that are replaced by this or another version."""
         return tuple(one.name for one in self.coming if one.name in self.contents.own)
 
     @property
     def download(self) -> int | None:
-        """The bytes to download, as far as stated by the index sizes; None where it says none at all."""
+        """The bytes to download, as far as the index states sizes; None if it states none."""
         sizes = [one.size for one in self.coming if one.size is not None]
         return sum(sizes) if sizes or not self.coming else None
 

@@ -36,7 +36,7 @@ _SYSTEM_INSTALLERS = {"conda": "conda", "debian": "the package manager of Debian
 
 @dataclass(frozen=True)
 class Planner:
-    """Plans for one environment: the facts of the host, what is installed, what the configured indexes offer."""
+    """Plans for one environment: the facts of the host, installed packages, and offers of configured indexes."""
 
     facts: HostFacts
     contents: Contents
@@ -151,9 +151,9 @@ class Planner:
         default = all(where.startswith("the default") for where in self.offers.config.origin.values())
         if local and _BACKEND.fullmatch(local) and default and not self.offers.config.find_links:
             return None, f"=={one.version}"  # PyTorch's own index, which names its builds so
-        asked = [redact(url) for url in (*self.offers.config.indexes, *self.offers.config.find_links)]
+        addresses = [redact(url) for url in (*self.offers.config.indexes, *self.offers.config.find_links)]
         raise NoPlanError(
-            f"where {one.label} came from is not recorded, and {joined(asked) or 'no index'} does not have it"
+            f"where {one.label} came from is not recorded, and {joined(addresses) or 'no index'} does not have it"
         )
 
     def _read(self, one: Distribution, read: Callable[[], Offered]) -> Offered:
@@ -163,7 +163,7 @@ class Planner:
             raise NoPlanError(f"the wheel of {one.label} cannot be read: {error}") from error
 
     def _same_wheel(self, one: Distribution, offered: Offered) -> str:
-        """The proof that a wheel is the one that was installed: its RECORD. Raises NoPlanError for another one."""
+        """The proof by RECORD that a wheel is the installed one. Raises NoPlanError if it is not."""
         other, count = differing(offered.record, one.digests)
         if other or not count:
             shown = f"{plural(len(other), 'file')} differ, such as {other[0]}" if other else "it lists no file"
@@ -229,8 +229,8 @@ class Planner:
             return None
 
     def _overwritten(self, solution: Solution) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The orphans whose files what comes would overwrite, which go first, and what shares files with them and
-        stays, which then has to come again. Raises NoPlanError where something requires such a library.
+        """The orphans whose files new packages overwrite, which are removed first, and the packages that share files
+        with them, which are reinstalled. Raises NoPlanError if such a library is required.
         """
         own, question = self.contents.own, solution.question
         replaced = set(solution.changes.installed)

@@ -27,12 +27,12 @@ _BRINGS_CPU = (
 
 def bring_it_back(facts: HostFacts, folder: Path) -> Iterator[str]:
     """A sentence for each setting and each line of a project file after which an install is for the CPU again."""
-    told = set()
+    seen = set()
     for setting in cpu_settings(facts):
-        told.add(setting.source.partition(":")[0])
+        seen.add(setting.source.partition(":")[0])
         yield f"{setting.source or setting.tool} still selects CPU builds ({setting.value}): correct it"
     for file in _files(folder):
-        if str(file) not in told and (found := _first_line(file)):
+        if str(file) not in seen and (found := _first_line(file)):
             number, what, text = found
             yield f"{file}:{number} {what} ({text}): installing from that file restores the CPU build"
 

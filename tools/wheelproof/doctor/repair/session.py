@@ -1,4 +1,4 @@
-"""From a diagnosis to a repair: what is to be fixed, the plan for it, and whether it made anything better."""
+"""Repair a diagnosed fault: the goal, the plan, and whether it helped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from wheelproof.doctor.repair.snapshot import without_new_lock
 from wheelproof.doctor.repair.solving import NoPlanError, Solver, environment_of
 from wheelproof.doctor.repair.why_not import why_not
 
-# What these rules find is about the files, or the requirement, of one distribution; the next one may follow.
+# Rules whose finding is about one distribution; the next one may follow.
 _OF_ONE_DISTRIBUTION = {"DOC201", "DOC202", "DOC206", "DOC227", "DOC229"}
 # The stages of torch on its way to a GPU: a diagnosis that fails at an earlier one than before is worse.
 _STAGES = (
@@ -40,8 +40,8 @@ _STAGES = (
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is to be fixed: a goal, the rules that ask for it, and sentences about fixes that --fix does not run."""
+class Goals:
+    """A goal, the rules that require it, and sentences about fixes that --fix does not run."""
 
     goal: Goal | None = None
     rules: frozenset[str] = frozenset()
@@ -60,16 +60,16 @@ class Session:
     notes: list[str] = field(default_factory=list)
 
     def plan(self) -> Repair | None:
-        """The repair; None where none exists, and ``notes`` then say why."""
-        asked = self._asked()
-        self.notes += asked.notes
-        if asked.goal is None:
+        """The repair; None if none exists, and ``notes`` then say why."""
+        goals = self._goals()
+        self.notes += goals.notes
+        if goals.goal is None:
             return None
         if reason := refusal(self.facts):
             self.notes.append(f"--fix changes nothing: {reason}")
             return None
         try:
-            return self._plan(asked.goal)
+            return self._plan(goals.goal)
         except NoPlanError as error:
             self._say_why_not(error)
             self.notes += self.reminders()
@@ -79,8 +79,8 @@ class Session:
 
     def judge(self, after: Diagnosis) -> str:
         """Why the host is not better than before, "" when it is."""
-        asked = self._asked()
-        mended = [one for one in _found(self.diagnosis) if one.rule in asked.rules]
+        goals = self._goals()
+        mended = [one for one in _found(self.diagnosis) if one.rule in goals.rules]
         left = {
             one.rule
             for one in _found(after)
@@ -93,8 +93,8 @@ class Session:
         return ""
 
     def reminders(self) -> Iterator[str]:
-        """What brings the fault back."""
-        goal = self._asked().goal
+        """Warnings about causes that would bring the fault back."""
+        goal = self._goals().goal
         if goal is not None and (goal.fitting_torch or goal.companions):
             yield from bring_it_back(self.facts, self.folder)
 
@@ -121,31 +121,31 @@ class Session:
         self.notes.append(f"--fix changed nothing, since it found no plan: {error}")
         self.notes += [f"what stops it: {reason}" for reason in error.reasons]
 
-    def _asked(self) -> Asked:
-        """The goal of the root (or, without one, of whatever was found), with those of other errors about packages."""
+    def _goals(self) -> Goals:
+        """The goal of the root (or, without one, of all findings), with the goals of other errors about packages."""
         root = self.diagnosis.root
         worth = [result for result in _found(self.diagnosis) if result.severity is not Severity.NOTE]
         if root is None and not worth:
-            return Asked(notes=("nothing to fix",))
+            return Goals(notes=("nothing to fix",))
         first = [root] if root else worth
         notes = [why_not(result, self.facts) for result in first if result.fix is None or result.fix.goal is None]
         if root is not None and notes:
-            return Asked(notes=tuple(notes))
+            return Goals(notes=tuple(notes))
         mended = [one for one in (*first, *worth) if one.fix and one.fix.goal and (one in first or _is_error(one))]
         goal: Goal | None = None
         for one in mended:
             if one.fix and one.fix.goal:
                 goal = one.fix.goal if goal is None else goal | one.fix.goal
-        return Asked(goal, frozenset(one.rule for one in mended), tuple(dict.fromkeys(notes)))
+        return Goals(goal, frozenset(one.rule for one in mended), tuple(dict.fromkeys(notes)))
 
 
 def _trusted(config: IndexConfig) -> IndexConfig:
-    """The configuration without what only a tree names: that is not asked, and said."""
+    """The configuration without indexes that only a tree names, which are reported instead."""
     return replace(config, refused=())
 
 
 def _is_same(one: CheckResult, before: CheckResult) -> bool:
-    """Whether a finding is the one of before; of files of several distributions each is a separate one."""
+    """Whether a finding is unchanged; findings about several distributions count separately."""
     return one.rule == before.rule and (one.rule not in _OF_ONE_DISTRIBUTION or one.message == before.message)
 
 

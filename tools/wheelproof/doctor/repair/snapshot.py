@@ -1,12 +1,11 @@
-"""What an environment was before a repair: its files as they were, and a list of everything that was present.
+"""A snapshot of an environment before a repair: copies of its files, and a list of all paths.
 
 A snapshot is in the environment itself, in a folder that only its user can read: on the same file system, so that a
-copy can share blocks (reflink) and putting back is a rename, and gone with the environment. It holds the files of the
-distributions that change, as copies: a hard link would change with the file. A repair of one environment replaces the
-snapshot of the one before.
+copy can share blocks (reflink) and restoring is a rename, and removed with the environment. It has copies of the files
+of changed distributions, since a hard link would change with the file. Each repair replaces the last snapshot.
 
-What is in the journal decides what is written and removed. So it is read only from a folder and file that this user
-owns and no other may write, and its paths lead nowhere out of the environment.
+The journal controls writes and removals. So it is read only from a folder and file that this user owns and no other may
+write, and its paths stay in the environment.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class State:
 
 
 States = Mapping[str, State]
-"""What a tree holds, by the path relative to it."""
+"""The state of each path, relative to the root."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +87,8 @@ class Snapshot:
         return False
 
     def state(self) -> str:
-        """How far the repair came. Raises NotFoundError where none exists, SourceError for one that is not trusted,
-        FormatError for a journal that cannot be read.
+        """The progress of the repair. Raises NotFoundError without a journal, SourceError if it is not trusted,
+        FormatError if it cannot be read.
         """
         if self.exists and not os.path.lexists(self.folder / JOURNAL):
             self.remove()  # of a process that was killed before a repair began, or after one was restored
@@ -104,11 +103,11 @@ class Snapshot:
         return str(state)
 
     def begin(self, paths: Iterable[str], before: States) -> None:
-        """Copy the files at these ``paths`` (relative), write down what is ``before``, and note that a repair begins.
+        """Copy the files at these ``paths`` (relative), record the states ``before``, and mark the repair as begun.
 
         The snapshot of an earlier repair goes.
 
-        Raises SourceError when the disk has too little room; then nothing is left behind.
+        Raises SourceError if the disk is too full; then no file remains.
         """
         chosen = sorted({path for path in paths if path in before})
         needed = sum(before[path].size for path in chosen if before[path].kind == "f")
@@ -139,14 +138,14 @@ class Snapshot:
         self._write(JOURNAL, {"schema": SCHEMA, "state": state})
 
     def complete(self, changed: Iterable[str], after: States) -> None:
-        """Note which paths the repair ``changed``, and what is there ``after`` it."""
+        """Record the paths that the repair ``changed``, and the states ``after`` it."""
         paths = sorted(changed)
         states = _as_json({path: after[path] for path in paths if path in after})
         self._write(AFTER, {"states": states, "gone": [path for path in paths if path not in after]})
         self.note(DONE)
 
     def before(self) -> tuple[tuple[str, ...], dict[str, State]]:
-        """The paths of the copies, and everything that was present. Raises FormatError for what leads elsewhere."""
+        """The paths of the copies, and the states of all paths. Raises FormatError for paths outside."""
         document = self._read(BEFORE, LARGEST_LIST)
         states = _states(document, self.folder / BEFORE)
         saved = document.get("saved") if isinstance(document, dict) else None
@@ -155,7 +154,7 @@ class Snapshot:
         return tuple(saved), states
 
     def after(self) -> dict[str, State | None]:
-        """What :meth:`complete` noted: None for what was gone."""
+        """The states recorded by :meth:`complete`: None for removed paths."""
         document = self._read(AFTER, LARGEST_LIST)
         states: dict[str, State | None] = dict(_states(document, self.folder / AFTER))
         gone = document.get("gone") if isinstance(document, dict) else None
@@ -163,7 +162,7 @@ class Snapshot:
         return {**states, **dict.fromkeys(_states({"states": rows}, self.folder / AFTER))}
 
     def copy_of(self, number: int) -> Path:
-        """The copy of the path with this number among those that were saved."""
+        """The copy of the saved path with this number."""
         return self.folder / FILES / str(number)
 
     def remove(self) -> None:
@@ -246,7 +245,7 @@ def state_of(path: Path, status: os.stat_result) -> State:
 
 
 def state_or_none(path: Path) -> State | None:
-    """The state of what is at a path, None when nothing is."""
+    """The state of a path, None if it does not exist."""
     try:
         return state_of(path, path.lstat())
     except (FileNotFoundError, NotADirectoryError):
@@ -272,7 +271,7 @@ def copy_file(source: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def without_new_lock(prefix: Path) -> Iterator[None]:
-    """Remove the lock file that uv makes in an environment, where there wasn't one: to plan changes nothing."""
+    """Remove the lock file that uv makes in an environment, if there wasn't one: to plan changes nothing."""
     lock = prefix / UV_LOCK
     known = os.path.lexists(lock)
     try:

@@ -1,7 +1,7 @@
-"""Asks uv what an install would change, with everything that is installed among the requirements.
+"""Resolve an install with uv, with all installed packages as requirements.
 
-uv takes what is installed for what it is: an exact requirement of an installed version is met without any index, and
-its Requires-Dist count. So nothing can be installed that breaks one of them.
+For uv an exact requirement of an installed version is met without an index, and its Requires-Dist apply. So no
+installed package can be broken.
 """
 
 from __future__ import annotations
@@ -30,19 +30,18 @@ from wheelproof.doctor.repair.installed import Contents, Distribution
 
 SECONDS = 300.0  # of one run that only plans
 _MOST_FREED = 8  # installed distributions that a plan may move besides torch's own
-# What belongs to torch and moves with it.
+# Packages that change together with torch.
 _OF_TORCH = ("torch", "torchvision", "torchaudio", "triton", "pytorch-triton")
 _LIBRARIES = ("nvidia-", "cuda-")
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of uv besides that what is installed stays as it is.
+    """The requirements for uv, in addition to the installed packages.
 
-    ``exact`` are requirements by name, each a version with what excludes other builds of it ("==2.11.0,!=2.11.0+cpu");
-    ``wanted`` are more requirements. ``reinstalled`` are taken from the index, whatever is installed. ``gone`` are not
-    installed afterwards. ``urls`` are the addresses of what did not come from an index. ``backend`` is uv's name of a
-    part of PyTorch's own index.
+    ``exact`` are requirements by name, each a version without its other builds ("==2.11.0,!=2.11.0+cpu"); ``wanted``
+    are more requirements. ``reinstalled`` come from the index, installed or not. ``gone`` are removed. ``urls`` are the
+    addresses of packages that did not come from an index. ``backend`` is uv's name of a part of PyTorch's own index.
     """
 
     exact: Mapping[str, str] = field(default_factory=dict)
@@ -81,10 +80,10 @@ class Solver:
     environ: Mapping[str, str]
 
     def solve(self, question: Question) -> Solution:
-        """The smallest change: first what belongs to torch moves alone, then also what uv names as in its way.
+        """The smallest change: at first only torch's packages change, then also those that uv reports as conflicting.
 
-        Everything that is installed is satisfied, also what was not before; where that is impossible, requirements that
-        were broken before and have nothing to do with the question stay as they are. Raises NoPlanError, SourceError.
+        All installed packages are satisfied, also those that were not before; if that is impossible, unrelated broken
+        requirements stay. Raises NoPlanError, SourceError.
         """
         question = replace(question, free=question.free | self._movable(question))
         try:
@@ -121,7 +120,7 @@ class Solver:
         return f"{name}{'==' if one.parsed else '==='}{one.version}"
 
     def _movable(self, question: Question) -> frozenset[str]:
-        """What may change its version: torch's own where torch does, what is requested, and what is broken already."""
+        """Packages that may change: torch's own if torch does, requested ones, and broken ones."""
         names = {_name_of(text) for text in question.wanted} | {one.name for one in self.graph.unmet()}
         if "torch" in question.exact:
             names.update(_OF_TORCH)
@@ -129,12 +128,12 @@ class Solver:
         return frozenset(names - set(question.reinstalled))
 
     def _unrelated(self, question: Question) -> tuple[Unmet, ...]:
-        asked = {*question.exact, *question.reinstalled, *map(_name_of, question.wanted), "torch"}
+        requested = {*question.exact, *question.reinstalled, *map(_name_of, question.wanted), "torch"}
         near = self.graph.closure("torch")
-        return tuple(one for one in self.graph.unmet() if one.name not in asked and one.by.name not in near)
+        return tuple(one for one in self.graph.unmet() if one.name not in requested and one.by.name not in near)
 
     def _freeing(self, question: Question, *, extras: bool, left: tuple[Unmet, ...] = ()) -> Solution:
-        """Free, one after the other, what uv names as demanded in another version, but nothing that requires torch."""
+        """Free, one after the other, packages that uv reports in another version, except those that require torch."""
         if left:
             question = replace(question, free=question.free - {one.name for one in left})
         users = {one.name for one in self.graph.users("torch")}
@@ -162,13 +161,11 @@ class Solver:
             return parse_changes(answer.output + answer.words)
         if explanation := explain(answer.words):
             return explanation
-        said = " ".join((answer.words or answer.output).split())[-600:]
-        raise SourceError(f"uv could not plan the repair: {said or f'status {answer.status}'}")
+        words = " ".join((answer.words or answer.output).split())[-600:]
+        raise SourceError(f"uv could not plan the repair: {words or f'status {answer.status}'}")
 
     def _addresses(self, question: Question) -> Iterator[str]:
-        """Overrides for what installed distributions require by an address: uv accepts such a requirement from
-        its user alone. What is installed meets it.
-        """
+        """Overrides for requirements by URL, which the installed packages meet: uv accepts URLs only from its user."""
         for one in self.contents.own.values():
             for requirement in self.graph.active(one) if one.name not in question.gone else ():
                 name = str(canonicalize_name(requirement.name))
@@ -195,15 +192,15 @@ def environment_of(variables: Mapping[str, str], prefix: str) -> dict[str, str]:
 
 
 def _as_it_is(unmet: Unmet) -> str:
-    """The override that takes a requirement as what is installed meets it: never, where nothing is."""
+    """The override of a requirement by the installed version; never true without one."""
     return f"{unmet.name}=={unmet.found}" if unmet.found else f'{unmet.name} ; python_version < "0"'
 
 
 def _reasons(explanation: Changes | Explanation) -> list[str]:
     if isinstance(explanation, Changes):
         return []
-    said = list(dict.fromkeys(explanation.sentences)) or [str(demand) for demand in explanation.demands]
-    return [one.replace("you require", "the plan requires") for one in said]
+    sentences = list(dict.fromkeys(explanation.sentences)) or [str(demand) for demand in explanation.demands]
+    return [one.replace("you require", "the plan requires") for one in sentences]
 
 
 def _file(folder: Path, name: str, lines: Iterable[str]) -> str:

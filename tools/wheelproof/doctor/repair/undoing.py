@@ -66,8 +66,8 @@ def alone(prefix: Path) -> Iterator[None]:
 def undo(prefix: Path) -> Undone:
     """Put the environment back as it was before its last repair, and remove the snapshot.
 
-    A repair that was killed is restored with all that changed since it began. Raises NotFoundError where there is
-    nothing to undo, ChangedSinceError where others changed files of the repair since, SourceError and FormatError.
+    A repair that was killed is restored with all that changed since it began. Raises NotFoundError if there is
+    nothing to undo, ChangedSinceError if others changed files of the repair since, SourceError and FormatError.
     """
     snapshot = Snapshot(prefix)
     state = snapshot.state()
@@ -84,7 +84,7 @@ def undo(prefix: Path) -> Undone:
 
 
 def _refuse_changes(prefix: Path, after: Mapping[str, State | None]) -> None:
-    """Raise ChangedSinceError where something is not as the repair left it."""
+    """Raise ChangedSinceError if something is not as the repair left it."""
     noted = [(path, expected) for path, expected in sorted(after.items()) if path != UV_LOCK]
     wrong = [path for path, expected in noted if not _is_as_left(prefix / path, expected)]
     if wrong:
@@ -160,13 +160,13 @@ def _remove(path: Path) -> bool:
         path.unlink()
         return True
     if any(entry.name != "__pycache__" for entry in os.scandir(path)):
-        return False  # what others have put there since stays
+        return False  # files added by others stay
     shutil.rmtree(path)
     return True
 
 
 def _check_links(prefix: Path, paths: set[str]) -> None:
-    """Raise SourceError where a folder of one of the paths is a link by now, which may lead out of the environment."""
+    """Raise SourceError if a folder of one of the paths is a link by now, which may lead out of the environment."""
     folders = {parent for path in paths for parent in Path(path).parents if parent.parts}
     linked = next((folder for folder in sorted(folders) if (prefix / folder).is_symlink()), None)
     if linked is not None:

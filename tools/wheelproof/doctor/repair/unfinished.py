@@ -11,7 +11,7 @@ from wheelproof.doctor.repair.snapshot import Snapshot
 
 
 def unfinished(facts: HostFacts) -> list[str]:
-    """A sentence about a repair of this environment that did not come to its end; none where none exists."""
+    """A sentence about a repair of this environment that did not come to its end; none if none exists."""
     interpreter = facts.interpreter
     if isinstance(interpreter, Unavailable) or not Snapshot(Path(interpreter.prefix)).is_unfinished:
         return []

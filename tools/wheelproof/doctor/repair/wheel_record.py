@@ -1,4 +1,4 @@
-"""Whether a wheel is the one that was installed: RECORD of the one, and RECORD of the other."""
+"""Compare a wheel with the installed one by RECORD."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOVED = re.compile(r"[^/]+\.data/")
 
 
 def rows_of(record: bytes) -> dict[str, str]:
-    """What a RECORD says of the content of each file ("sha256=..."; "" where it says nothing); {} for a damaged one."""
+    """The hash of each file in a RECORD ("sha256=..."; "" without one); {} if it is malformed."""
     try:
         rows = list(csv.reader(io.StringIO(record.decode("utf-8", "replace"))))
     except csv.Error:
@@ -24,7 +24,7 @@ def rows_of(record: bytes) -> dict[str, str]:
 def differing(wheel: bytes, installed: Mapping[str, str]) -> tuple[list[str], int]:
     """The paths whose content in the RECORD of a ``wheel`` is not the ``installed`` one, and how many were compared.
 
-    What installers write themselves and what they move (``.data`` folders) is not compared.
+    Files that installers write or move (``.data`` folders) are not compared.
     """
     compared = {
         path: digest

@@ -8,7 +8,7 @@ from wheel_checks.fixes.commands import Command, Export, NoCommand, Options, Pip
 from wheel_checks.model import CheckResult
 
 _CHOICE = "it requires a choice"
-_OTHER: dict[type, str] = {  # what no vector is
+_OTHER: dict[type, str] = {  # not an argument vector
     Export: "it sets something in your shell",
     Unset: "it sets something in your shell",
     Pipe: "it needs a shell",
@@ -30,8 +30,8 @@ def _reason(steps: list[Step]) -> str:
     if any(isinstance(step, Command) and step.note for step in steps):
         return _CHOICE
     first = next((step for step in steps if not isinstance(step, Command)), steps[0])
-    said = _of_vector(first.argv) if isinstance(first, Command) else _OTHER[type(first)]
-    return f"{said}: {in_words(first)}"
+    kind = _of_vector(first.argv) if isinstance(first, Command) else _OTHER[type(first)]
+    return f"{kind}: {in_words(first)}"
 
 
 def _of_vector(argv: tuple[str, ...]) -> str:

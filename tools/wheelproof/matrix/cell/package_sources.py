@@ -1,8 +1,7 @@
-"""Where the packages of a cell are from: indexes, folders and limits that its keys name, next to what is configured.
+"""The sources of a cell's packages: indexes, folders and limits of its keys, and the configured ones.
 
-The indexes of a cell are asked before those that are configured, and the first that knows a project is the only one
-that counts, as with ``uv --index``. An address is contacted when ``--trust-index`` trusts it or the user has
-configured it.
+The indexes of a cell are queried before the configured ones, and only the first one with a project counts, as with ``uv
+--index``. An address is contacted when ``--trust-index`` trusts it or the user has configured it.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ def _constraints(cell: Cell, text: str, folder: Path) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class PackageSources:
-    """Where the packages of a cell are searched for. ``torch`` is the only index of torch, "" when it has no other."""
+    """The sources of a cell's packages. ``torch`` is the only index of torch, "" when it has no other."""
 
     indexes: IndexConfig
     torch: str = ""
@@ -85,13 +84,13 @@ class PackageSources:
 
     @property
     def of_a_lock(self) -> IndexConfig:
-        """Where what is locked is fetched: from any of the places, since versions and hashes are exact."""
+        """The configuration to download a lock: all places, since versions and hashes are exact."""
         urls = dict.fromkeys(filter(None, [self.torch, *self.indexes.indexes]))
         return replace(self.indexes, indexes=tuple(urls), strategy=MERGE) if self.torch else self.indexes
 
     @property
     def identity(self) -> list[Any]:
-        """What a resolution depends on, JSON-ready and without logins: the places, and what is in local folders."""
+        """The inputs of a resolution, JSON-ready and without logins: the places, and the contents of local folders."""
         urls = [self.torch, *self.indexes.indexes, *self.indexes.find_links]
         refused = [str(address) for address in self.indexes.refused]
         return [[redact_text(url) for url in urls], self.indexes.strategy, refused, list(self._files())]
@@ -111,7 +110,7 @@ class PackageSources:
         }
 
     def _files(self) -> Iterator[tuple[str, int, int]]:
-        """Names, sizes and times of what is in the local folders: a wheel may be built again under its name."""
+        """Names, sizes and times of files in the local folders: a wheel may be built again under its name."""
         for url in filter(is_file_url, self.indexes.find_links):
             with contextlib.suppress(OSError, SourceError):  # uv says why it cannot be read
                 for path in sorted(path_of(url).iterdir()):
@@ -119,9 +118,9 @@ class PackageSources:
 
 
 def sources_of(cell: Cell, configured: IndexConfig, *, named: bool) -> PackageSources:
-    """The places of a cell: those that it names, then the ``configured`` ones.
+    """The sources of a cell: its own, then the ``configured`` ones.
 
-    Those that may not be contacted are ``refused``. Local ones count where the user ``named`` the matrix.
+    Those that may not be contacted are ``refused``. Local ones count if the user ``named`` the matrix.
     """
     refused: list[Address] = []
 

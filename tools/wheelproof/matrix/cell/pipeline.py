@@ -42,7 +42,7 @@ REPORTED = (0, 1, 3)  # exit codes of a command that has written a report
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One cell, and how it is run. ``run`` names the run, ``fresh`` does again what was done.
+    """One cell, and how its steps run. ``run`` names the run, ``fresh`` repeats finished steps.
 
     ``work`` is the work folder of the run, ``cache`` the matrix's folder in the cache, ``deadline`` the seconds that
     the cell may take. ``select`` and ``ignore`` are prefixes of rules. ``trust_index`` are the addresses that may be
@@ -70,7 +70,7 @@ class Task:
 
     @property
     def folder(self) -> Path:
-        """Where the steps of the cell are kept."""
+        """The folder of the cell's steps."""
         return self.work / self.cell.id
 
 
@@ -80,7 +80,7 @@ def step_names(cell: Cell) -> tuple[str, ...]:
 
 
 def compile_targets(cell: Cell) -> tuple[str, ...]:
-    """What the compilers call the GPUs of a cell: sm_100."""
+    """The compilers' names of a cell's GPUs: sm_100."""
     return tuple(dict.fromkeys(parse_target(gpu) for gpu in cell.gpu))
 
 
@@ -112,7 +112,7 @@ def run_pipeline(task: Task, executor: Executor, heard: Callable[[str], None] = 
     judging = [lock.digest, _gpus(cell), task.select, task.ignore, our_code()]
     target = [f"torch=={lock.versions['torch']}", "--platform", cell.target.platform, "--python", cell.python]
     verifying = [*resolving, *judging, *target]
-    # The places of the cell alone: its variables are for what runs in it.
+    # The sources of the cell alone: its variables are for commands in it.
     environ = (
         dict(os.environ) if sources.indexes == configured and not sources.torch else sources.environment(os.environ)
     )
@@ -139,9 +139,9 @@ def _digests_of_files(cell: Cell) -> Iterator[str]:
 
 
 def _resolve(task: Task, sources: PackageSources, steps: Steps) -> dict[str, Any]:
-    """The lock of the cell. The latest torch is sought alone: what else is installed must work with that one.
+    """The lock of the cell. The latest torch is resolved alone: the other packages must work with it.
 
-    uv takes pre-releases behind all others where it may take them at all, unless all pre-releases are allowed.
+    uv prefers final releases, unless all pre-releases are allowed.
     """
     cell = task.cell
     if cell.torch in (LATEST, NIGHTLY):

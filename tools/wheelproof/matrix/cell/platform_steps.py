@@ -1,4 +1,4 @@
-"""What is tried on the platform of a cell itself: the import of torch, and the kernels.
+"""Run the tests on the platform of a cell: the import of torch, and the kernels.
 
 It runs in the place that the executor makes, which sees the installed packages and our files read-only.
 """
@@ -27,7 +27,7 @@ from wheelproof.matrix.model import Cell, Smoke
 
 IMPORT, MODULES, COMMAND = "import", "import-modules", "command"
 REPORTED = (0, 1, 3)  # exit codes of a suite that has written its report
-SLOWNESS = "20"  # by which the suite multiplies its patience: emulation takes so long, and the deadline holds anyway
+SLOWNESS = "20"  # factor of the suite's timeouts for emulation; the deadline still applies
 _SCRIPT = Path(str(import_torch.__file__))
 _IMPORT_MODULES, _RUN_COMMAND = Path(str(import_modules.__file__)), Path(str(run_command.__file__))
 PROJECT = "{project}"  # in a command: the folder from which the matrix is run, as of cibuildwheel's test-command
@@ -46,7 +46,7 @@ def smoke_step(kind: Smoke) -> str:
 
 
 def build_of(torch: Mapping[str, Any]) -> Build:
-    """What an imported torch is, by what it says of itself (``inside/import_torch.py``)."""
+    """The build of an imported torch, from its own data (``inside/import_torch.py``)."""
     versions = {"cuda": torch["cuda"], "rocm": torch["hip"], "xpu": torch["xpu"]}
     name, version = next(((name, version) for name, version in versions.items() if version), ("cpu", ""))
     return Build(name, leading_version(version), torch["version"])  # torch.version.hip is 6.4.43482-0f2d60242
@@ -57,8 +57,8 @@ def run_on_platform(
 ) -> None:
     """Import torch and, when that works, the library under test; make the smoke tests; run the cell's command.
 
-    Kernels are compiled for ``targets``. With ``stops`` nothing follows the import of a torch that is neither what the
-    cell wants nor what it is known to be: what else fails there follows from that.
+    Kernels are compiled for ``targets``. With ``stops`` nothing follows the import of a torch that is neither the
+    wanted nor the known one, since other failures would be consequences.
     """
     platform = _Platform(cell, executor, steps, trees.path(lock), trees.bytecode(lock), package_folder())
     where = [lock.digest, executor.name, cell.image, cell.system_packages, dict(cell.env)]
@@ -77,7 +77,7 @@ def run_on_platform(
         options = list(_options(cell, kind, targets))
         steps.take(smoke_step(kind), [*where, code, options], partial(platform.smoke, kind, options))
     if cell.command:
-        # What it reads of the project is unknown: it is run each time.
+        # The files that it reads are unknown, so it is run each time.
         steps.take(COMMAND, [], platform.command, keep_for=0)
 
 
@@ -94,7 +94,7 @@ def _options(cell: Cell, kind: Smoke, targets: Sequence[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Platform:
-    """The place of a cell, and what is mounted there: the tree, a folder for its byte code, the package of kernels."""
+    """The place of a cell, and its mounts: the tree, a folder for its byte code, the package of kernels."""
 
     cell: Cell
     executor: Executor
@@ -104,7 +104,7 @@ class _Platform:
     kernels: Path
 
     def import_torch(self) -> dict[str, Any]:
-        """What torch says of itself; "error" says why it cannot be imported. Raises WheelproofError."""
+        """Torch's facts; "error" says why it cannot be imported. Raises WheelproofError."""
         ended = self._run(IMPORT, _SCRIPT)
         if ended.status and not ended.timed_out:
             return {"error": f"the import exited with status {ended.status}: {self.steps.last_words(IMPORT)}"}
@@ -116,7 +116,7 @@ class _Platform:
         return self.steps.document(step, self._run(step, "-c", BOOTSTRAP, self.kernels, MODULE, *options), REPORTED)
 
     def heard(self, step: str, script: Path, *arguments: str | Path) -> dict[str, Any]:
-        """What a script says of itself; "error" says why it found a failure. Raises WheelproofError."""
+        """The answer of a script; "error" is the failure that it found. Raises WheelproofError."""
         ended = self._run(step, script, *arguments)
         if ended.status and not ended.timed_out:
             return {"error": f"exited with status {ended.status}: {self.steps.last_words(step)}"}

@@ -28,10 +28,10 @@ _CODE = (".py", ".toml", ".json")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What became of a step. ``run`` is the run that made or kept it, ``inputs`` the digest of all that it depends on.
+    """The result of a step. ``run`` is the run that made or kept it, ``inputs`` the digest of all that it depends on.
 
-    ``started`` is UTC, ISO 8601; ``attempts`` are those that it took; ``failure`` says why it was not carried out (""
-    when it was), ``hint`` what to do.
+    ``started`` is UTC, ISO 8601; ``attempts`` is their number; ``failure`` says why it was not carried out ("" if it
+    was), ``hint`` the fix.
     """
 
     step: str
@@ -47,7 +47,7 @@ class Record:
     result: Mapping[str, Any] = field(default_factory=dict)
 
     def serves(self, inputs: str, keep_for: float) -> bool:
-        """Whether its result need not be found again: it is of these inputs, tells something, and is not too old."""
+        """Whether its result can be reused: it has these inputs, is decided, and is not too old."""
         age = (now() - datetime.fromisoformat(self.started)).total_seconds()
         return self._tells and self.inputs == inputs and 0 <= age < keep_for
 
@@ -91,7 +91,7 @@ def digest_of_files(folders: Iterable[Path]) -> str:
 
 
 def read_record(path: Path) -> Record | None:
-    """The record in a file; None if none exists, or it is not what this release writes: then it is made again."""
+    """The record in a file; None if missing, or from another release: then it is made again."""
     try:
         values = parse_json(read_start(path, LARGEST + 1), path.name, LARGEST)
         if values.pop("schema") != SCHEMA:
@@ -104,8 +104,8 @@ def read_record(path: Path) -> Record | None:
 
 
 def write_record(path: Path, record: Record) -> None:
-    """Write a record whole or not at all. Raises SourceError."""
-    temporary = path.with_name(f".{path.name}.tmp")  # one run has the folder: what a killed one left is written over
+    """Write a record in one step. Raises SourceError."""
+    temporary = path.with_name(f".{path.name}.tmp")  # one run uses the folder: a leftover is overwritten
     try:
         temporary.write_text(json.dumps({"schema": SCHEMA, **asdict(record)}, indent=1) + "\n", encoding="utf-8")
         temporary.replace(path)
@@ -133,7 +133,7 @@ class Died:
 
 @dataclass(slots=True)
 class Steps:
-    """The steps of one cell in its folder. ``run`` names this run, ``fresh`` does again what an earlier one did.
+    """The steps of one cell in its folder. ``run`` names this run, ``fresh`` repeats steps of earlier runs.
 
     ``heard`` gets the name of each step as it begins. All together may take ``deadline`` seconds from ``started``,
     each ``timeout`` of them (None: all) from ``begun``. A step that the network failed is tried again ``retries``
@@ -174,11 +174,11 @@ class Steps:
     def take(
         self, name: str, inputs: Any, work: Callable[[], dict[str, Any]], *, keep_for: float = float("inf")
     ) -> Mapping[str, Any] | None:
-        """The result of a step: that of an earlier run with the same ``inputs``, or what ``work`` gives.
+        """The result of a step: from an earlier run with the same ``inputs``, or from ``work``.
 
-        A result is kept for ``keep_for`` seconds; one that reports an "error" or is undecided is not. None when the
-        step cannot be carried out: then its record says why, or that of an earlier step that took all the time. Raises
-        SourceError when the folder cannot be written.
+        A result is kept for ``keep_for`` seconds, except errors and undecided ones. None when the
+        step cannot be carried out: then its record says why, or the record of an earlier step that used all the time.
+        Raises SourceError when the folder cannot be written.
         """
         if self.failed and self._left_of_cell <= 0:
             return None
@@ -208,14 +208,14 @@ class Steps:
         return record.result
 
     def _done_before(self, record: Record) -> Mapping[str, Any] | None:
-        """What an earlier process of this run found, whose time counts."""
+        """The result of an earlier process of this run, whose time counts."""
         self.started -= 0 if record.kept else record.seconds
         if record.failure:
             self.failed.append(record.step)
         return None if record.failure else record.result
 
     def _tried(self, work: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], int]:
-        """What ``work`` gives, and at which attempt. Raises what the last attempt raises."""
+        """The result of ``work``, and the number of attempts. Raises the error of the last attempt."""
         for attempt in itertools.count(1):
             try:
                 return work(), attempt
@@ -229,8 +229,8 @@ class Steps:
     def document(self, step: str, ended: Ended, statuses: Sequence[int]) -> dict[str, Any]:
         """The JSON object that the command of a step wrote to its output file, which is removed.
 
-        Raises DeadlineError for a command that was too slow, and SourceError, with its last words, for one that ended
-        with none of ``statuses`` or wrote no such object.
+        Raises DeadlineError for a command that was too slow, and SourceError, with the end of its output, for another
+        exit status than ``statuses`` or without such an object.
         """
         log, output = self.file(step, "log"), self.file(step, "out")
         if ended.timed_out:

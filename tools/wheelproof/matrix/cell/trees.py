@@ -1,4 +1,4 @@
-"""Trees of installed packages: what a lock installs for a platform, made by uv on this host and shared by all runs.
+"""Trees of installed packages: the packages of a lock for a platform, installed by uv and shared by all runs.
 
 uv links the files from its own cache, so a tree takes little room next to that. A tree is never changed: it is made
 next to its place and renamed, and every place sees it read-only.
@@ -35,13 +35,13 @@ from wheelproof.matrix.folders import make_folder, only_writer
 UNUSED = 30 * 24 * 3600.0  # seconds after which a tree that no run has taken is removed
 ABANDONED = 24 * 3600.0  # seconds after which no one is still writing a tree
 _PARTIAL = ".partial-"
-_DRY, _WOULD_FETCH = ("--dry-run", "--offline"), "Would download"  # what uv says then (uv 0.13)
+_DRY, _WOULD_FETCH = ("--dry-run", "--offline"), "Would download"  # uv's message then (uv 0.13)
 _DRY_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """What a cell installs: for each project its version and the sha256 digests of the files that fit the target.
+    """The resolution of a cell: for each project its version and the sha256 digests of the files that fit the target.
 
     ``direct`` are the URLs of the packages that a requirement names by URL: no index is asked for these. ``sizes`` are
     the bytes of the files as far as the index states them, which change nothing.
@@ -75,13 +75,13 @@ class Lock:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any], sizes: Mapping[str, int] | None = None) -> Lock:
-        """What :meth:`as_json` gave, with the ``sizes`` that stood next to it."""
+        """The inverse of :meth:`as_json`, with the ``sizes`` saved with it."""
         packages = {name: (version, tuple(digests)) for name, (version, digests, *_) in values.items()}
         return cls(packages, {name: url for name, (_, _, *urls) in values.items() for url in urls}, sizes or {})
 
     @classmethod
     def of(cls, packages: Sequence[LockedPackage]) -> Lock:
-        """The lock of what uv resolved. Raises SourceError for a package without a digest, which cannot be proven."""
+        """The lock of uv's resolution. Raises SourceError for a package without a digest, which cannot be proven."""
         found, direct, sizes = {}, {}, {}
         for package in packages:
             digests = tuple(sorted({f.hashes["sha256"] for f in package.files if "sha256" in f.hashes}))
@@ -112,7 +112,7 @@ class Trees:
     folder: Path
 
     def path(self, lock: Lock) -> Path:
-        """Where the tree of a lock is, or will be. Targets differ in the digests of their files."""
+        """The path of a lock's tree, which may not exist. Targets differ in the digests of their files."""
         return self.folder / lock.digest
 
     def bytecode(self, lock: Lock) -> Path:
@@ -147,7 +147,7 @@ class Trees:
         return answer.status == 0 and _WOULD_FETCH not in answer.words
 
     def prune(self, now: float) -> tuple[str, ...]:
-        """Remove the trees that no one has taken for a month, and what killed runs left of others; the trees' names."""
+        """Remove trees unused for a month, and leftovers of killed runs; returns the trees' names."""
         if not self.folder.is_dir():
             return ()
         removed = []
@@ -157,7 +157,7 @@ class Trees:
                 if _PARTIAL in path.name and age > ABANDONED:
                     shutil.rmtree(path, ignore_errors=True)
                 elif "." not in path.name and age > UNUSED:
-                    going = path.rename(path.with_name(f"{path.name}{_PARTIAL}old"))  # gone at once for whoever looks
+                    going = path.rename(path.with_name(f"{path.name}{_PARTIAL}old"))  # in one step for others
                     for folder in (going, path.with_name(f"{path.name}.pycache")):
                         shutil.rmtree(folder, ignore_errors=True)
                     path.with_name(f"{path.name}.lock").unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The wheel under test: what a cell's key ``wheel`` means, as a requirement."""
+"""The wheel under test: a cell's key ``wheel`` as a requirement."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ _EXPECTED = "the path, the glob or the URL of a wheel, or a requirement"
 def with_requirement(cell: Cell, folder: Path) -> Cell:
     """The cell with its ``wheel`` as a requirement; a path or a glob starts at ``folder``.
 
-    Of several wheels the one that an installer would take for the cell is meant. Raises UsageError if none exists,
-    or when the text is not one of these.
+    Of several wheels the installer's choice for the cell counts. Raises UsageError without one, or for an invalid text.
     """
     return replace(cell, wheel=_requirement(cell, folder)) if cell.wheel else cell
 
@@ -54,7 +53,7 @@ def _linked(url: str) -> IndexFile:
 
 
 def _fitting(cell: Cell, files: Sequence[IndexFile]) -> str:
-    """The requirement of the one among ``files`` that fits the cell."""
+    """The requirement of the file among ``files`` that fits the cell."""
     projects = {canonicalize_name(file.file_name.partition("-")[0]) for file in files}
     if len(projects) > 1:
         named = and_so_on(sorted(projects), 6)

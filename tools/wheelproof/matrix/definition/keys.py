@@ -1,4 +1,4 @@
-"""The keys of a cell in ``ci/matrix.toml``: what each may be, which one sentence says where it is not."""
+"""The keys of a cell in ``ci/matrix.toml``: the valid values of each, with one sentence for an invalid one."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _one_of(*known: str) -> Check:
 
 
 def distinct(values: tuple[str, ...]) -> tuple[str, ...]:
-    """The values of an axis. Raises UsageError for one that is there twice."""
+    """The values of an axis. Raises UsageError for a duplicate."""
     if len(set(values)) < len(values):
         raise UsageError(f"{max(values, key=values.count)!r} is there twice", expected="each once")
     return values
@@ -164,9 +164,7 @@ Place = Annotated[str, _one_of(*OLDEST_GLIBC, GPU_RUNNER)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The fields of a cell that a table sets, :class:`wheelproof.matrix.model.Cell` says what they mean; None for the
-    others.
-    """
+    """The fields of a cell set by a table, described in :class:`wheelproof.matrix.model.Cell`; None for the others."""
 
     accelerator: Accelerator | None = None
     gpu: tuple[Annotated[str, Made(_gpu)], ...] | None = None

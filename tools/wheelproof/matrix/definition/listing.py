@@ -41,7 +41,7 @@ def as_json(cells: Sequence[Cell]) -> str:
 def as_github(cells: Sequence[Cell]) -> str:
     """One line of JSON for ``strategy.matrix``: an entry with the same keys, all of them scalars but ``runner``.
 
-    ``runs-on: ${{ matrix.runner }}`` takes the list of labels; ``id`` is what ``matrix run --only`` takes.
+    ``runs-on: ${{ matrix.runner }}`` takes the list of labels; ``id`` is for ``matrix run --only``.
     """
     entries = [
         {

@@ -29,7 +29,7 @@ SCHEMA = "wheelproof.matrix/1"
 MOST_COMBINATIONS = 10_000  # of the axes, before any is excluded
 _WORDS = {">=": "ge", "<=": "le", "==": "eq", "!=": "ne", "~=": "compatible", ">": "gt", "<": "lt", ",": "-", "*": "x"}
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")  # of a cell: also the name of its folder
-MOST_CELLS = 256  # what GitHub runs of one matrix (docs.github.com, "Usage limits")
+MOST_CELLS = 256  # limit of GitHub for one matrix (docs.github.com, "Usage limits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def read_matrix(path: Path) -> Matrix:
 
 
 def parse_matrix(data: bytes, source: str = "the matrix") -> Matrix:
-    """The matrix in a TOML document, or in what `matrix list --format json` writes.
+    """The matrix in a TOML document, or in the output of `matrix list --format json`.
 
     Raises UsageError that names the faults by key and, in TOML, by line.
     """
@@ -88,7 +88,7 @@ def parse_matrix(data: bytes, source: str = "the matrix") -> Matrix:
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """What `matrix list --format json` writes: every cell with all that a machine needs to run it."""
+    """The output of `matrix list --format json`: every cell, complete enough to run it."""
 
     schema: Annotated[str, Check((SCHEMA).__eq__, SCHEMA)]
     cells: Annotated[tuple[Mapping[str, Any], ...], Check(bool, "at least one cell")]
@@ -109,7 +109,7 @@ def _from_json(document: Any, source: str) -> tuple[Cell, ...]:
 
 
 def _cells(file: _File) -> tuple[Cell, ...]:
-    """All that the axes span, less what is excluded; then the included ones; each with what overrides say of it."""
+    """All combinations of the axes, except excluded ones; then the included ones; each with its overrides."""
     faults: list[Fault] = []
     spanned = _spanned(file)
     for number, pattern in enumerate(file.exclude):
@@ -156,7 +156,7 @@ def _cell(platform: str, python: str, torch: str, name: str, tables: Sequence[Op
 
 
 def _in_words(torch: str) -> str:
-    """What is asked of torch, for the name of a folder and for globs: ``2.11.0``, ``-latest``, ``-ge2.11-lt3``."""
+    """The requirement of torch in the name of a folder and in globs: ``2.11.0``, ``-latest``, ``-ge2.11-lt3``."""
     if torch[0].isdigit():
         return torch
     for operator, word in _WORDS.items():
@@ -214,7 +214,7 @@ def _ids(cells: Sequence[Cell]) -> str:
 
 
 def cell_document(cell: Cell) -> dict[str, Any]:
-    """Every key of a cell as the file names it, JSON-ready: what another machine needs to run it.
+    """Every key of a cell as the file names it, JSON-ready: enough for another machine to run it.
 
     It follows from the keys that a table may set, so that a new key is part of it; :func:`parse_cell` reads it back.
     """
@@ -240,7 +240,7 @@ def parse_cell(values: Mapping[str, Any]) -> Cell:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a cell as JSON has it; what is expected of torch is text, as in the file."""
+    """A value of a cell as JSON has it; the expectation of torch is text, as in the file."""
     if isinstance(value, AcceleratorExpectation):
         return str(value)
     if isinstance(value, (tuple, list)):

@@ -1,1 +1,1 @@
-"""Where the cells of a matrix run: in an environment of this host, or in a container."""
+"""Executors of a matrix's cells: in an environment of this host, or in a container."""

@@ -1,4 +1,4 @@
-"""What every executor offers: a place in which the commands of one cell run, and nothing left behind afterwards."""
+"""The interface of executors: a place in which the commands of one cell run, and which is removed afterwards."""
 
 from __future__ import annotations
 
@@ -23,23 +23,22 @@ class Mount:
 
 
 class Place(Protocol):
-    """Where the commands of one cell run."""
+    """The place of one cell's commands."""
 
     @property
     def python(self) -> str:
         """The interpreter of the cell's Python, as it is called inside."""
 
     def inside(self, path: Path) -> str:
-        """What a path below one of the mounts is called inside. Raises ValueError for any other path."""
+        """The path inside for a path below one of the mounts. Raises ValueError for any other path."""
 
     def run(
         self, command: Sequence[str], *, environ: Mapping[str, str], output: Path, log: Path, deadline: float
     ) -> Ended:
-        """Run ``command`` for at most ``deadline`` seconds, then kill it and all that it started; its status is 128 + N
-        after signal N.
+        """Run ``command`` for at most ``deadline`` seconds, then kill it and its children; 128 + N after signal N.
 
-        Standard output goes to the file ``output``, standard error is appended to the file ``log``. The environment
-        holds ``environ`` and what the place itself sets, and nothing of the caller's.
+        Standard output goes to the file ``output``, standard error is appended to the file ``log``. The environment has
+        ``environ`` and the place's own variables, and none of the caller's.
         """
 
 
@@ -51,10 +50,10 @@ class Executor(Protocol):
         """As ``--executor`` calls it."""
 
     def blocker(self, cell: Cell) -> Unavailable | None:
-        """Why ``cell`` cannot run here, with what to do about it; None when it can."""
+        """Why ``cell`` cannot run here, with a fix; None if it can."""
 
     def place(self, cell: Cell, mounts: Sequence[Mount]) -> AbstractContextManager[Place]:
         """The place of ``cell``, gone when the context ends, however it ends. Raises WheelproofError."""
 
     def sweep(self) -> Sequence[str]:
-        """Remove what earlier runs that were killed left behind; the names of what was removed."""
+        """Remove leftovers of earlier killed runs; returns their names."""

@@ -1,4 +1,4 @@
-"""The commands of a step on this host: what they write goes to the files of the step, as far as there is room."""
+"""The commands of a step on this host: their output goes to the files of the step, up to a limit."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _TIMEOUT = 60.0  # seconds for uv to find an interpreter, and to make an environ
 
 @dataclass(frozen=True, slots=True)
 class VenvPlace:
-    """A virtual environment; paths are what they are outside."""
+    """A virtual environment; paths are the same as outside."""
 
     folder: Path
     mounts: tuple[Mount, ...]
@@ -65,7 +65,7 @@ class VenvExecutor:
     name: str = "venv"
 
     def blocker(self, cell: Cell) -> Unavailable | None:
-        """Why ``cell`` cannot run here, with what to do about it; None when it can. Raises SourceError without uv."""
+        """Why ``cell`` cannot run here, with a fix; None if it can. Raises SourceError without uv."""
         here = platform.machine()
         if cell.platform != here:
             return Unavailable(f"the cell is for {cell.platform}, but this host is {here}", "--executor docker")

@@ -1,1 +1,1 @@
-"""What runs in place of a cell, under its interpreter: files of the standard library alone."""
+"""Scripts that run in the place of a cell, under its interpreter: files of the standard library alone."""

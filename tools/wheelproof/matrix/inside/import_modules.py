@@ -1,8 +1,8 @@
-"""Imports modules in place of a cell and says on standard output, as one JSON object, which, and what failed.
+"""Import modules in the place of a cell, and print the result as a JSON object.
 
-Its argument is a JSON object: "modules" are names; "projects" are distributions all of whose top-level modules are
-meant. Runs under the interpreter of the cell, from CPython 3.8 on, with the standard library and what is installed.
-A module that takes the process with it is the last one that standard error names.
+Its argument is a JSON object: "modules" are names; "projects" are distributions with all of their top-level modules.
+Runs under the interpreter of the cell, from CPython 3.8 on, with the standard library and installed packages. A module
+that crashes the process is the last one on standard error.
 """
 
 from __future__ import annotations
@@ -22,12 +22,10 @@ NO_MODULES = ("bin", "etc", "include", "lib", "setup", "share", "test", "tests")
 
 
 def modules_of(project: str) -> list[str]:
-    """What a distribution offers to import, from the list of its files: its regular packages that are in no other one,
-    and the modules outside of these. None where it is not installed.
-    """
+    """The top-level modules of a distribution, by its files: packages, and modules outside of them; None if missing."""
     try:
         files = [file.parts for file in importlib.metadata.files(project) or ()]
-    except importlib.metadata.PackageNotFoundError:  # its marker does not hold here
+    except importlib.metadata.PackageNotFoundError:  # its marker does not match here
         return []
     packages = {parts[:-1] for parts in files if len(parts) > 1 and parts[-1].partition(".")[0] == "__init__"}
     found = set()

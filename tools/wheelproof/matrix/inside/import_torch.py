@@ -1,7 +1,7 @@
-"""Imports torch in place of a cell and says on standard output, as one JSON object, what it is.
+"""Import torch in the place of a cell and describe it on standard output as a JSON object.
 
-Runs under the interpreter of the cell, from CPython 3.8 on, with the standard library and torch alone. An import that
-fails is told as "error"; one that takes the process with it is told by the exit status.
+Runs under the interpreter of the cell, from CPython 3.8 on, with the standard library and torch alone. A failing import
+is reported as "error"; a crash by the exit status.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SCHEMA = "wheelproof.import/1"
 
 
 def describe() -> dict[str, Any]:
-    """Machine and Python, and what torch and triton say of themselves, or why they do not."""
+    """Machine and Python, and the facts of torch and triton, or their errors."""
     facts: dict[str, Any] = {
         "schema": SCHEMA,
         "machine": platform.machine(),
@@ -46,7 +46,7 @@ def describe() -> dict[str, Any]:
 
 def _triton_version() -> str | None:
     """The version of Triton's metadata: importing it proves nothing here, and takes seconds under emulation."""
-    from importlib import metadata  # after torch: what it costs is not torch's
+    from importlib import metadata  # after torch, so that its time does not count as torch's
 
     try:
         return metadata.version("triton")

@@ -1,9 +1,9 @@
 """Runs a command of the shell in place of a cell and says on standard output, as one JSON object, how it ended.
 
-Its arguments are the command, the folder of the project, which ``{project}`` stands for, and the pattern of the JUnit
-reports that it writes in its folder ("" when there aren't any): their bytes are part of the answer. ``python`` is the
-interpreter of the cell, and the scripts of what is installed (``pytest``) can be called by name. Runs under that
-interpreter, from CPython 3.8 on, with the standard library alone. What the command writes goes to standard error.
+Its arguments are the command, the folder of the project, which replaces ``{project}``, and the pattern of the JUnit
+reports that it writes in its folder ("" without any): their bytes are part of the answer. ``python`` is the interpreter
+of the cell, and scripts of installed packages (``pytest``) can be called by name. Runs under that interpreter, from
+CPython 3.8 on, with the standard library alone. The command's output goes to standard error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SCRIPT = "import sys; from {module} import {first}; sys.argv[0] = {name!r}; sys
 
 
 def write_programs(folder: Path) -> None:
-    """``python``, ``python3`` and each console script of what is installed, as programs in ``folder``."""
+    """``python``, ``python3`` and each console script of installed packages, as programs in ``folder``."""
     python = shlex.quote(sys.executable)
     programs = {"python": f'exec {python} "$@"', "python3": f'exec {python} "$@"'}
     for distribution in importlib.metadata.distributions():
@@ -67,9 +67,7 @@ def reports_in(folder: Path, pattern: str) -> list[dict[str, Any]]:
 
 
 def run(command: str, project: str, pattern: str) -> dict[str, Any]:
-    """The reports of the command, and as "error" why it failed, with the last lines of its output; "" when it ended
-    with status 0.
-    """
+    """The reports of the command, and as "error" why it failed, with the end of its output; "" after status 0."""
     with tempfile.TemporaryDirectory() as name:
         programs, work = Path(name, "bin"), Path(name, "work")
         programs.mkdir()

@@ -1,4 +1,4 @@
-"""What every plan is made of: the cells, where each runs, and the commands of a cell and of the merge."""
+"""Shared by all plans: the cells, their machines, and the commands of a cell and of the merge."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from wheel_checks.targets.target import parse_python
 from wheelproof.matrix.model import GPU_RUNNER, Cell
 
 RECORDS = "wheelproof-records"  # the folder of the reports, below the project
-MARGIN = 15  # minutes for what a job does besides the cell: check out, install, upload
+MARGIN = 15  # minutes of a job outside of the cell: check out, install, upload
 _OLDEST = (3, 11)  # Python on which wheelproof runs
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``cells`` of the file ``matrix``, a path below the project. ``install`` is the requirement that gives wheelproof,
-    ``runners`` are labels by platform or "gpu", which come before those of the matrix. ``document`` is the matrix as
-    JSON, for machines that have no file of it; ``only`` are the globs that chose the cells. ``made_by`` is the command
-    that makes the plan.
+    """``cells`` of the file ``matrix``, a path below the project. ``install`` is the requirement that installs
+    wheelproof, ``runners`` are labels by platform or "gpu", which override the matrix's. ``document`` is the matrix as
+    JSON, for machines without the file; ``only`` are the globs that chose the cells. ``made_by`` is its command.
     """
 
     engine: str
@@ -35,9 +34,9 @@ class Plan:
     only: tuple[str, ...] = ()
 
     def labels(self, cell: Cell, *, needed: bool = True) -> tuple[str, ...]:
-        """Where a cell runs: as --runner says, as the matrix says (of GitHub), as the engine is known to have it.
+        """The labels of a cell's runner: from --runner, the matrix (for GitHub), or the engine's defaults.
 
-        Raises UsageError where a label is ``needed`` and none is known.
+        Raises UsageError if a label is ``needed`` and none is known.
         """
         key = GPU_RUNNER if cell.needs_gpu else cell.platform
         labels = self.runners.get(key) or (cell.runner if self.engine == "github" else ()) or self._hosted(key)
@@ -70,12 +69,12 @@ class Plan:
 
 
 def minutes(cell: Cell) -> int:
-    """What a job may take: the deadline of the cell, which says more when it passes, and what is around it."""
+    """The time limit of a job: the deadline of the cell, whose message is better, and a margin."""
     return max(1, -(-round(cell.deadline) // 60)) + MARGIN
 
 
 def container_image(cell: Cell) -> str:
-    """An image in which the cell and wheelproof can run: its own, else that of its Python.
+    """An image in which the cell and wheelproof can run: its own, else the one of its Python.
 
     Raises UsageError if none exists.
     """

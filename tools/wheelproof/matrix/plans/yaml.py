@@ -1,4 +1,4 @@
-"""YAML as people write it, of plain data: a subset that every reader takes alike."""
+"""Write plain data as readable YAML, in a subset that every reader parses in the same way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 _PLAIN = re.compile(r"[A-Za-z_./$](?:[ -\"$-9;-~]|:(?! |$))*(?<! )")
 _IN_LIST = re.compile(r"[^\[\]{},]*")
 _SHORT = 40  # characters of a value that is with others in one line
-# What YAML 1.1 or 1.2 takes for something else than text
+# Text that YAML 1.1 or 1.2 does not read as a string
 _MEANS_MORE = re.compile(r"(?i)(y|n|yes|no|on|off|true|false|null|~|[.]inf|[.]nan|[-+.0-9][0-9_.e:x-]*)")
 
 
@@ -66,7 +66,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _is_short(value: Any) -> bool:
-    """Whether it can stand with others in one line: text of several lines is longer."""
+    """Whether it fits into one line with others: text of several lines is longer."""
     return (
         not isinstance(value, Mapping) and not _is_list(value) and len(str(value)) <= _SHORT and "\n" not in str(value)
     )

@@ -37,13 +37,13 @@ def resolved_lock(task: Task) -> Lock | None:
 
 
 def wheel_of_torch(task: Task) -> Build | Unavailable:
-    """What the torch wheel shows on the index, as far as this run has looked."""
+    """The build of the torch wheel on the index, as far as this run has read it."""
     record = read_records(task).get(VERIFY)
     return _wheel(record.result if record and not record.failure else None)
 
 
 def cell_facts(cell: Cell, records: Mapping[str, Record], died: Died | None, source: str) -> CellFacts:
-    """What the records tell of a cell, seen alone. ``source`` names the matrix."""
+    """The facts of a cell from its own records. ``source`` names the matrix."""
     steps = [_step(record) for record in records.values()]
     if died is not None:
         steps.append(Step("process", failure=Unavailable(died.how, died.words), log=died.log))
@@ -75,7 +75,7 @@ def cell_facts(cell: Cell, records: Mapping[str, Record], died: Died | None, sou
 
 
 def with_references(cells: Sequence[CellFacts]) -> tuple[CellFacts, ...]:
-    """Each cell next to the one of the reference machine, with the same Python and torch, that compiled most of it."""
+    """Each cell with the cell of the reference machine, with the same Python and torch, that compiled most kernels."""
     return tuple(_with_reference(cell, cells) for cell in cells)
 
 
@@ -115,7 +115,7 @@ def _tested(lock: Lock) -> tuple[TestedWheel, ...]:
 
 
 def _wheel(report: Mapping[str, Any] | None) -> Build | Unavailable:
-    """What ``wheelproof verify`` says of the torch wheel."""
+    """The result of ``wheelproof verify`` for the torch wheel."""
     if report is None:
         return _missing(VERIFY)
     for subject in report["subjects"]:
@@ -127,7 +127,7 @@ def _wheel(report: Mapping[str, Any] | None) -> Build | Unavailable:
 
 
 def _imported(proof: Mapping[str, Any] | None) -> ImportProof | Unavailable:
-    """What torch said of itself (``inside/import_torch.py``)."""
+    """Torch's facts (``inside/import_torch.py``)."""
     if proof is None:
         return _missing(IMPORT)
     if proof["error"]:
@@ -137,7 +137,7 @@ def _imported(proof: Mapping[str, Any] | None) -> ImportProof | Unavailable:
 
 
 def _tried(result: Mapping[str, Any] | None) -> Tried | Unavailable:
-    """What ``inside/import_modules.py`` or ``inside/run_command.py`` says."""
+    """The answer of ``inside/import_modules.py`` or ``inside/run_command.py``."""
     if result is None:
         return Unavailable("the cell requests none, or did not reach it")
     return Tried(tuple(result.get("what", ())), result["error"])

@@ -1,4 +1,4 @@
-"""What is known of a cell that was run, as data that travels: any machine judges it as the one that ran it would.
+"""The portable record of a cell that was run: any machine judges it in the same way.
 
 A report of ``matrix run`` contains a record with each of its cells, so that reports of several machines can be merged.
 """
@@ -29,7 +29,7 @@ _FOUND = (Outcome.FAIL, Outcome.ERROR)
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A cell of a matrix by name, with what a report says of one that did not report."""
+    """A cell of a matrix by name, with the report's data for a missing one."""
 
     id: str
     platform: str
@@ -40,7 +40,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class MatrixIdentity:
-    """Which matrix a cell is of: ``digest`` is that of all its cells, wherever they run; ``source`` names the file."""
+    """The matrix of a cell: ``digest`` is over all its cells, on all machines; ``source`` names the file."""
 
     source: str
     digest: str
@@ -55,8 +55,8 @@ class MatrixIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellRecord:
-    """A cell that was run. ``cell`` is as the matrix has it, ``inputs`` the digest of what it depends on besides what
-    its requirements resolve to, "" where that is unknown. ``ended`` is UTC, ISO 8601; ``steps`` are in their order.
+    """A cell that was run. ``cell`` is as the matrix has it, ``inputs`` the digest of its inputs except its resolution,
+    "" if unknown. ``ended`` is UTC, ISO 8601; ``steps`` are in their order.
     """
 
     matrix: MatrixIdentity
@@ -75,7 +75,7 @@ class CellRecord:
 
     @property
     def packages(self) -> str:
-        """The identity of what its requirements resolved to; "" when they were not resolved."""
+        """The identity of its resolution; "" without one."""
         resolved = self.by_step.get(RESOLVE)
         return "" if resolved is None or resolved.failure else Lock.from_json(resolved.result["packages"]).identity
 
@@ -85,7 +85,7 @@ class CellRecord:
         return told | {"matrix": _encoded(self.matrix), "cell": cell_document(self.cell)}
 
     def with_logs(self, move: Callable[[str], str]) -> CellRecord:
-        """With what ``move`` makes of the path of each log, and of each JUnit report that is kept next to one."""
+        """With ``move`` applied to the path of each log, and of each JUnit report next to one."""
 
         def moved(step: Record) -> Record:
             tests = [{**each, "path": each["path"] and move(each["path"])} for each in step.result.get("tests", ())]
@@ -109,7 +109,7 @@ def parse_record(document: Any, source: str) -> CellRecord:
 
 
 def portable(record: Record) -> Record:
-    """A record without paths of the machine that ran the cell, and without what no report of it shows.
+    """A record without paths of the machine that ran the cell, and without data that no report shows.
 
     A report of ``verify`` on torch has 100 KB, mostly passes.
     """
@@ -136,7 +136,7 @@ def _slim(subject: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_place(cell: Cell) -> dict[str, Any]:
-    """The cell but for where it runs: another runner makes no other matrix."""
+    """The cell without its runner, which does not change the matrix."""
     return {key: value for key, value in cell_document(cell).items() if key != "runner"}
 
 

@@ -29,19 +29,19 @@ from wheelproof.matrix.records.record import CellRecord, inputs_digest, parse_re
 from wheelproof.reporting import Selection
 
 MOST_FILES, MOST_BYTES = 20_000, 256 << 20  # of a project that a command may read
-_NOT_READ = ("__pycache__", "build", "node_modules")  # what builds and tests leave behind
+_NOT_READ = ("__pycache__", "build", "node_modules")  # output of builds and tests
 _OUR_LOGS = "wheelproof-*.log"  # of the tasks of an array
 
 
 def inputs_of(cell: Cell, selection: Selection, written: Sequence[Path] = ()) -> str:
-    """The digest of all that the result of a cell depends on, but for what its requirements resolve to.
+    """The digest of all inputs of a cell's result, except its resolution.
 
     "" when that is unknown: the cell has a command, and the project that it may read is too large. The folders that
     are ``written`` meanwhile are no part of the project.
     """
     project = project_digest(Path.cwd(), tuple(path.absolute() for path in written)) if cell.command else "-"
     kernels = _kernels() if cell.smoke else ""
-    return inputs_digest(cell, selection.asked, selection.ignore, _ours(), kernels, project) if project else ""
+    return inputs_digest(cell, selection.requested, selection.ignore, _ours(), kernels, project) if project else ""
 
 
 @functools.cache
@@ -64,7 +64,7 @@ def project_digest(folder: Path, without: tuple[Path, ...] = ()) -> str:
 
 
 def _files(folder: Path, without: Sequence[Path]) -> Iterator[Path]:
-    """Regular files, and links as such, in order of their names."""
+    """Regular files, and links themselves, in order of their names."""
     device = folder.lstat().st_dev
     for place, folders, files in os.walk(folder, onerror=_refuse):
         here = Path(place)
@@ -76,7 +76,7 @@ def _files(folder: Path, without: Sequence[Path]) -> Iterator[Path]:
 
 
 def _is_part(folder: Path, device: int, without: Sequence[Path]) -> bool:
-    """Whether a folder is of the project: not hidden, not what builds leave behind, no environment, no other device."""
+    """Whether a folder is of the project: not hidden, no build output, no environment, no other device."""
     if folder.name.startswith(".") or folder.name in _NOT_READ or folder in without:
         return False
     return folder.lstat().st_dev == device and not (folder / "pyvenv.cfg").exists()
@@ -110,7 +110,7 @@ def read_report(folder: Path, cell: str) -> CellRecord | None:
 
 
 def write_report(folder: Path, cell: str, report: Report) -> None:
-    """Write the report of a cell, whole or not at all. Raises SourceError."""
+    """Write the report of a cell, in one step. Raises SourceError."""
     path = folder / f"{cell}.json"
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -1,4 +1,4 @@
-"""What keeps cells from running, found before anything is installed: the place, the lock, the room on the disk."""
+"""Find obstacles of cells before anything is installed: the place, the lock, the disk space."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from wheelproof.matrix.records.facts import resolved_lock, wheel_of_torch
 UNPACKED = 1.6  # how much larger than its wheels a tree is at least: torch 2.10.0 and 2.11.0 for Python 3.13 on both
 # machines have 1.60 (aarch64, CUDA), 1.74 and 2.45 (x86_64, CUDA) and 3.78 (aarch64, CPU) (November 2026)
 TRITON = ("triton", "pytorch-triton")  # the second is its name in nightly builds
-_TIMEOUT = 60.0  # seconds for uv to say where its cache is, or what it would download
+_TIMEOUT = 60.0  # seconds for uv to report its cache or downloads
 
 
 def executor_blocker(cell: Cell, executor: Executor) -> Unavailable | None:
-    """Why a cell can be neither resolved nor run here, with what to do about it; None when it can."""
+    """Why a cell can be neither resolved nor run here, with a fix; None if it can."""
     try:
         python_platform(cell.target)
     except UsageError as error:
@@ -37,7 +37,7 @@ def executor_blocker(cell: Cell, executor: Executor) -> Unavailable | None:
 
 
 def lock_blockers(tasks: Sequence[Task]) -> dict[str, Unavailable]:
-    """The blockers by cell that show once the cells are resolved: what kernels need is not there, nor room for all."""
+    """The blockers by cell after the resolution: missing requirements of kernels, or disk space."""
     locks = {task.cell.id: lock for task in tasks if (lock := resolved_lock(task)) is not None}
     found = dict(_without_compilers(tasks, locks))
     rest = [task for task in tasks if task.cell.id in locks and task.cell.id not in found]
@@ -72,7 +72,7 @@ def _is_wrong_build(task: Task) -> bool:
 def _without_room(tasks: Sequence[Task], locks: Mapping[str, Lock]) -> dict[str, Unavailable]:
     """The cells whose packages do not fit on the disk together, if they do not for certain.
 
-    A file counts once, however many cells have it; what uv has in its cache, and what is installed, takes no room.
+    A file counts once for all cells; cached and installed files need no space.
     """
     new = [task for task in tasks if not Trees(task.cache / "trees").path(locks[task.cell.id]).is_dir()]
     if not new:

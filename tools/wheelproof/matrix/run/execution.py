@@ -1,6 +1,6 @@
 """A whole run: every cell is run, its records read into facts, the facts judged, one report made of all.
 
-A merge of what several machines ran ends with the same :func:`judge`, so that it says what one machine would have said.
+A merge of several machines' reports ends with the same :func:`judge`, and so gives the same report as one machine.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ COMMAND = "matrix run"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be run. ``matrix`` is what was read; ``cells`` are those of it that are run, each with the wheel under
-    test as a requirement. ``deadline`` holds for every cell, None for each cell's own.
+    """A run of a matrix. ``cells`` of ``matrix`` are run, each with the wheel under test as a requirement. ``deadline``
+    applies to every cell, None for each cell's own.
 
     ``work`` is the work folder, ``cache`` the matrix's folder in the cache. ``records`` is the folder with a report of
-    each cell: one that is complete, and whose inputs did not change, is kept, and the others are written there.
-    ``trust_index`` are the addresses that may be contacted though only the tree names them; ``named`` says that the
-    user named the matrix, so that local files which it names are read.
+    each cell: complete ones with unchanged inputs are kept, and the others are written there. ``trust_index`` are the
+    addresses that may be contacted although only the tree names them; ``named`` says that the user named the matrix, so
+    that local files which it names are read.
     """
 
     matrix: Matrix
@@ -67,7 +67,7 @@ class Request:
                 self.deadline or cell.deadline,
                 self.offline,
                 self.fresh,
-                self.selection.asked,
+                self.selection.requested,
                 self.selection.ignore,
                 self.trust_index,
                 self.named,
@@ -79,11 +79,11 @@ class Request:
 
 
 def run_matrix(request: Request, heard: Heard = nothing, warned: Warned = nothing) -> Report:
-    """Run the cells and judge them. ``heard`` gets each step that begins, and "" when a cell has ended, ``warned``
-    what keeps cells from running before anything is installed.
+    """Run the cells and judge them. ``heard`` gets each step that begins, and "" at the end of a cell, ``warned`` the
+    obstacles of cells before anything is installed.
 
-    Raises UsageError for a rule prefix that means nothing, WheelproofError when another run uses the work folder, and
-    KeyboardInterrupt after SIGINT and SIGTERM: what was done is kept then.
+    Raises UsageError for an unknown rule prefix, WheelproofError if another run uses the work folder, and
+    KeyboardInterrupt after SIGINT and SIGTERM, with the results so far kept.
     """
     opened = OpenReport(COMMAND)
     run = uuid.uuid4().hex[:12]
@@ -111,7 +111,7 @@ def run_matrix(request: Request, heard: Heard = nothing, warned: Warned = nothin
         if kept is not None and unchanged:
             record = replace(kept, matrix=identity)
         found[name] = record
-        # What could not be resolved proves nothing, and spoils no record of a cell whose other inputs are the same
+        # A failed resolution proves nothing, and replaces no record of a cell with the same other inputs
         if request.records and (kept is None or unchanged or record.packages):
             one = record if unchanged else with_copied_logs(request.records, record)
             write_report(request.records, name, judge([one], opened, request.selection))
@@ -132,7 +132,7 @@ def judge(
     more: Sequence[Subject] = (),
     notes: Sequence[str] = (),
 ) -> Report:
-    """The report on cells that were run, wherever that was, and on those that are ``missing``.
+    """The report on cells that were run, on any machine, and on ``missing`` ones.
 
     Raises UsageError for a rule prefix that means nothing.
     """
@@ -146,7 +146,7 @@ def judge(
 
 
 def facts_of(record: CellRecord) -> CellFacts:
-    """What a record says of its cell, seen alone."""
+    """The facts of a cell from its record alone."""
     return cell_facts(record.cell, record.by_step, record.died, record.matrix.source)
 
 

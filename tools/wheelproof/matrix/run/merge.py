@@ -1,4 +1,4 @@
-"""Reports of `matrix run` from several machines as the one report that a single machine would have written."""
+"""Reports of `matrix run` from several machines as one report, equal to a single machine's."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def is_of_cells(document: Any) -> bool:
 
 @dataclass
 class _Reports:
-    """The cells of many reports: the latest record of each, what it replaced, and what could not be read."""
+    """The cells of many reports: the latest record of each, replaced ones, and unreadable documents."""
 
     newest: dict[str, CellRecord] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class _Reports:
                     f"{old.ended} ({old_source})"
                 )
             if new is record:
-                here = record.with_logs(lambda log: str(place / log))  # an absolute path stays what it is
+                here = record.with_logs(lambda log: str(place / log))  # an absolute path is not changed by the join
                 self.newest[record.cell.id], self.sources[record.cell.id] = here, source
 
 
@@ -73,11 +73,11 @@ def merge(
     matrix: Matrix | None = None,
     only: Sequence[str] = (),
 ) -> Report:
-    """The report on every cell of a matrix: what one machine that had run all of them would have reported.
+    """The report on every cell of a matrix: the same as if one machine had run all of them.
 
-    ``documents`` come with where they were read. The matrix is what the reports say, unless it is given; of it ``only``
-    the cells with such an id are expected. Raises UsageError for a report of another matrix, FormatError when no
-    document is a report of cells.
+    ``documents`` come with their sources. The matrix is taken from the reports, unless it is given; only its cells with
+    an id in ``only`` are expected. Raises UsageError for a report of another matrix, FormatError without a report of
+    cells.
     """
     opened, reports = OpenReport(COMMAND), _Reports()
     for source, document in documents:
@@ -117,7 +117,7 @@ def _records(document: Any, source: str) -> list[CellRecord]:
 
 
 def _judged(record: CellRecord, source: str) -> CellRecord:
-    """The record. Raises FormatError when what its steps found cannot be read."""
+    """The record. Raises FormatError if the results of its steps cannot be read."""
     try:
         make_report([facts_of(record)], {record.cell.id: record.by_step}, OpenReport(COMMAND))
     except (FormatError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -160,7 +160,7 @@ def _missing(member: Member, identity: MatrixIdentity) -> CellFacts:
 
 
 def _unreadable(source: str, why: str) -> Subject:
-    """A document that may be the latest report of a cell: what it says is undecided."""
+    """An unreadable document, which may be the latest report of a cell: undecided."""
     failed = Step("report", failure=Unavailable(why, "rerun the cell, or remove the file"))
     facts = CellFacts(source, "", "", "", parse_expectation("cpu"), steps=(failed,))
     return Subject(source, _UNREADABLE, "cannot be read", {}, run_rules([get_rule(EVERY_STEP)], facts, Expectations()))

@@ -1,4 +1,4 @@
-"""Runs the cells of a matrix, several at once, each in its own process, and puts together what they found."""
+"""Run the cells of a matrix, several at once, each in its own process, and join their results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Warned = Callable[[Mapping[str, Unavailable]], None]
 
 
 def nothing(*_: object) -> None:
-    """Pass over what is heard."""
+    """Ignore the event."""
 
 
 @dataclass(slots=True)
@@ -62,10 +62,10 @@ def run_cells(
     """Run all cells, ``jobs`` at a time. ``ended`` is called with each cell that has ended, and how when its
     process died; the records of its steps are in ``work`` then.
 
-    First all of them are resolved and judged. Of those that cannot continue here nothing is installed: ``warned`` is
-    given their blockers, and a record says so. Nothing that was started is left when this ends, however it ends: also
-    of runs before that were killed. Raises WheelproofError when another run uses ``work`` or no cell at all can run
-    here, KeyboardInterrupt after SIGINT and SIGTERM.
+    First all of them are resolved and judged. Cells that cannot run here are not installed: ``warned`` gets their
+    obstacles, and a record reports it. All started processes and containers are removed at the end, also after an
+    error, and those of earlier killed runs. Raises WheelproofError when another run uses ``work`` or no cell at all can
+    run here, KeyboardInterrupt after SIGINT and SIGTERM.
     """
     if not tasks:
         return
@@ -133,7 +133,7 @@ def _run_all(tasks: Sequence[Task], held: int, jobs: int, ended: Ended, heard: H
 
 
 def _refuse_in_vain(blockers: Mapping[str, Unavailable]) -> None:
-    """Say at once, and not behind gigabytes of installing, that no cell can run here."""
+    """Report before gigabytes are installed that no cell can run here."""
     reasons = dict.fromkeys(blockers.values())
     what = "; ".join(blocker.reason for blocker in reasons)
     hints = dict.fromkeys(blocker.hint for blocker in reasons if blocker.hint)
@@ -180,7 +180,7 @@ def _reaped(worker: _Worker) -> Died | None:
 
 @contextlib.contextmanager
 def _ending() -> Iterator[list[_Worker]]:
-    """The workers that run. When this is left while some do, they are told to end, and killed if they do not."""
+    """The running workers. Those left at the end of the block are terminated, and killed if they do not exit."""
     running: list[_Worker] = []
     try:
         yield running
@@ -192,7 +192,7 @@ def _ending() -> Iterator[list[_Worker]]:
 
 
 def _sweep(sweep: Callable[[], Sequence[str]]) -> None:
-    """What an engine that does not answer says, the cells say better."""
+    """Remove leftovers; errors of an engine are reported by the cells."""
     with contextlib.suppress(SourceError):
         sweep()
 

@@ -22,7 +22,7 @@ INTERRUPTED = 130
 
 
 def make_executor(name: str) -> Executor:
-    """The executor of this name. Raises UsageError for another, SourceError when what it needs is missing."""
+    """The executor of this name. Raises UsageError for another, SourceError if its requirements are missing."""
     if name == "venv":
         return VenvExecutor()
     if name == "docker":

@@ -1,1 +1,1 @@
-"""Documents that hold requirements: one module per format, each with ``read(source) -> Document``."""
+"""Documents with requirements: one module per format, each with ``read(source) -> Document``."""

@@ -1,4 +1,4 @@
-"""environment.yml: conda's own packages, and those of the list under ``pip:``."""
+"""environment.yml: packages of conda, and of the list under ``pip:``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CONDA_NAME = re.compile(r"(?:[\w.-]+(?:/[\w-]+)?::)?([A-Za-z0-9._-]+)")  # chan
 def read(source: Source) -> Document:
     """The requirements of a conda environment. Raises FormatError when it is not YAML that can be read."""
     found: list[FoundRequirement] = []
-    seen: set[Span] = set()  # an alias may repeat what is a requirement already
+    seen: set[Span] = set()  # an alias may repeat a requirement
     try:
         items = scan(source.text)
     except FormatError as error:

@@ -12,7 +12,7 @@ _VALUES = re.compile(r"""version\s*=\s*["']([^"']*)["']|=\s*["']([^"']*)["']""")
 
 
 def as_pep508(found: FoundRequirement) -> str:
-    """The requirement as PEP 508 has it; "" where it cannot be said so: a URL, a path, alternatives (``||``)."""
+    """The requirement as PEP 508 has it; "" if it cannot be said so: a URL, a path, alternatives (``||``)."""
     if found.form is Form.PEP508:
         return found.text if found.requirement is not None else ""
     if found.form is Form.NAME:

@@ -69,7 +69,7 @@ def _comma_first(text: str, items: ItemList, index: int) -> bool:
 
 
 def _regions(text: str, atoms: list[Span]) -> Iterator[tuple[Span, list[Span]]]:
-    """The lines that hold the atoms, each with the atoms on it; an atom over several lines joins them."""
+    """The lines with atoms, each with its atoms; an atom over several lines joins them."""
     region, inside = (0, 0), list[Span]()
     for atom in atoms:
         if inside and atom[0] < region[1]:
@@ -95,7 +95,7 @@ def _line_end(text: str, offset: int) -> int:
 
 
 def _is_alone(text: str, region: Span, atoms: list[Span]) -> bool:
-    """Whether the lines hold nothing but the atoms, white space, and a comment at the end."""
+    """Whether the lines have nothing but the atoms, white space, and a comment at the end."""
     position = region[0]
     for start, end in atoms:
         if text[position:start].strip(" \t"):
@@ -117,9 +117,7 @@ def _clusters(text: str, atoms: list[Span]) -> Iterator[Span]:
 
 
 def _widened(text: str, items: ItemList, span: Span, first: int, *, emptied: bool, separated: bool) -> Span:
-    """The span with the white space that would be left over. Its lines begin at ``first``; ``separated`` says that it
-    starts with a separator.
-    """
+    """The span with white space left over. Its lines begin at ``first``; ``separated``: with a separator."""
     start, end = span
     before = start
     while before > max(items.opening, first) and text[before - 1] in " \t":
@@ -130,7 +128,7 @@ def _widened(text: str, items: ItemList, span: Span, first: int, *, emptied: boo
     at_line_end = text[after : after + 1] in ("\r", "\n", "#", "")
     leads_line = before == first or text[before - 1] in "\r\n"
     if leads_line:
-        before = start  # indentation stays, and what it may stand for (PEP 723's "# ")
+        before = start  # indentation stays, and the "# " of PEP 723
     elif at_line_end and before == items.opening and (comment := _COMMENT.match(text, end)):
         return before, comment.end()  # alone after the bracket: the comment is its own
     if emptied:

@@ -1,4 +1,4 @@
-"""Which project a requirement is for, whatever form it has: a name, a URL, a path, a version control system."""
+"""The project of a requirement of any form: a name, a URL, a path, a version control system."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def normalized(name: str) -> str:
 def project_of(text: str) -> str:
     """The normalised name of the project that a requirement is for; "" when it does not say.
 
-    ``text`` is what pip takes: PEP 508, a URL, a path, a VCS URL. A URL or path counts by its ``#egg=``, its file
+    ``text`` is an argument of pip: PEP 508, a URL, a path, a VCS URL. A URL or path counts by its ``#egg=``, its file
     name, or as a repository of github.com/pytorch.
     """
     if (match := _NAME.match(text)) and not match[1].lower().endswith(".whl"):
@@ -54,6 +54,6 @@ def is_url(text: str) -> bool:
 
 
 def built_for_torch(text: str) -> str:
-    """What a URL or file name says of the torch that the file is built for (``torch2.10``); "" when nothing."""
+    """The torch version in a URL or file name (``torch2.10``); "" without one."""
     match = _BUILT_FOR.search(text) if ".whl" in text else None
     return match[0] if match else ""

@@ -1,4 +1,4 @@
-"""What is worth a warning about requirements, whatever document they are in."""
+"""Warnings about requirements of any document."""
 
 from __future__ import annotations
 

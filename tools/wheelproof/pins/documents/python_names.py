@@ -1,4 +1,4 @@
-"""The names of a Python file: what is bound once, at the top level, and what is added to it. Nothing is executed."""
+"""The names of a Python file that are bound once at the top level, and values added to them. Nothing is executed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Literals:
         self._bind()
 
     def value(self, node: ast.expr) -> ast.expr:
-        """What a name stands for, if it is bound once; every other expression stands for itself."""
+        """The value of a name that is bound once; any other expression is returned as it is."""
         seen: set[str] = set()
         while isinstance(node, ast.Name) and node.id in self.bindings and node.id not in seen:
             seen.add(node.id)
@@ -88,7 +88,7 @@ class Literals:
                 self.bindings[target.id] = value
 
     def _key(self, target: ast.expr, value: ast.expr) -> None:
-        """Note ``X["key"] = value``, and what is added under a key."""
+        """Note ``X["key"] = value``, and values added under a key."""
         if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
             self.changing.add(target.value)
             key = target.slice
@@ -96,7 +96,7 @@ class Literals:
             self.keyed.setdefault(target.value.id, []).append((label, value))
 
     def _call(self, call: ast.Call) -> None:
-        """Note ``X.append(value)``, and what is like it."""
+        """Note ``X.append(value)`` and similar calls."""
         function = call.func
         if not (isinstance(function, ast.Attribute) and function.attr in _ADDING and len(call.args) == 1):
             return
@@ -107,7 +107,7 @@ class Literals:
             self._key(function.value, call.args[0])
 
     def span(self, node: ast.expr) -> Span:
-        """Where an expression is in the text."""
+        """The span of an expression in the text."""
         return self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno or 1, node.end_col_offset or 0)
 
     def offset(self, line: int, column: int) -> int:
@@ -160,7 +160,7 @@ class Literals:
 
 
 def _stores(node: ast.AST) -> dict[str, int]:
-    """The names that a node binds, and how often; those of another scope count twice."""
+    """The names that a node binds, and how often; names of another scope count twice."""
     if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
         return {node.id: 1}
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):

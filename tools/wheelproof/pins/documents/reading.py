@@ -72,7 +72,7 @@ _NAMES = tuple(
 )
 # A file of an unusual name, when someone names it.
 _BY_ENDING = {".txt": "requirements", ".yml": "conda", ".yaml": "conda", ".toml": "pyproject", ".cfg": "setup.cfg"}
-# Folders of pipelines: each YAML file in them holds commands.
+# Folders of pipelines: each of their YAML files has commands.
 _PIPELINES = {
     "workflows",
     ".circleci",
@@ -93,7 +93,7 @@ def kind_of(path: Path, *, named: bool = True) -> str:
     """The kind of a file by its name; "" when it shows none.
 
     A file that is not ``named``, but found in a tree, is a requirements file only by its own name or its folder's:
-    CMakeLists.txt and MANIFEST.in are not. For YAML of whatever name it is "yaml": its content has to decide.
+    CMakeLists.txt and MANIFEST.in are not. YAML of any other name is "yaml": its content decides.
     """
     name = path.name
     kind = next((kind for kind, pattern in _NAMES if pattern.fullmatch(name)), "")
@@ -115,9 +115,9 @@ def kind_of(path: Path, *, named: bool = True) -> str:
 
 
 def read_document(path: Path, kind: str = "", *, data: bytes | None = None, constraint: bool = False) -> Document:
-    """What a file requires. ``kind`` is one of ``READERS``, by default what its name shows.
+    """The requirements of a file. ``kind`` is one of ``READERS``, by default chosen by name.
 
-    Raises SourceError when it cannot be read, FormatError when it is not what it claims to be.
+    Raises SourceError when it cannot be read, FormatError when it is malformed.
     """
     kind = kind or kind_of(path)
     if not kind:
@@ -125,14 +125,14 @@ def read_document(path: Path, kind: str = "", *, data: bytes | None = None, cons
     content = read_bytes(path) if data is None else data
     if kind == "conda" and b"dependencies:" not in content and INSTALLS.search(content):
         kind = "pipeline"  # some other YAML that someone names
-    if READERS[kind][0].startswith("commands."):  # only reported: what says torch says it in ASCII
+    if READERS[kind][0].startswith("commands."):  # only reported: torch is spelt in ASCII
         return read_source(_script(path, content), kind)
     source = decode(path, content, declared=READERS[kind][1])
     return read_source(source, kind, constraint=constraint)
 
 
 def _script(path: Path, content: bytes) -> Source:
-    """The text of a script in whatever encoding: what says torch says it in ASCII. Raises FormatError."""
+    """The text of a script in any encoding, since torch is spelt in ASCII. Raises FormatError."""
     try:
         content.decode()
         source = decode(path, content)
@@ -145,7 +145,7 @@ def _script(path: Path, content: bytes) -> Source:
 
 
 def read_source(source: Source, kind: str, *, constraint: bool = False) -> Document:
-    """What a decoded file requires. Raises FormatError when it is not what it claims to be."""
+    """The requirements of a decoded file. Raises FormatError when it is malformed."""
     module = importlib.import_module(f"wheelproof.pins.documents.{READERS[kind][0]}")
     document: Document = module.read(source, constraint=True) if constraint else module.read(source)
     return document

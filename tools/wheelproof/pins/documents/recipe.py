@@ -1,4 +1,4 @@
-"""Recipes of conda (meta.yaml, recipe.yaml): the packages of ``requirements``, those of all outputs included."""
+"""Recipes of conda (meta.yaml, recipe.yaml): the packages of ``requirements``, and of all outputs."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Line:
 
 
 def option_lines(source: Source) -> Iterator[Line]:
-    """The lines of all values that hold something. Lines under one that follows the name count, too."""
+    """The lines of all values that are not empty, with their continuation lines."""
     section, option, offset = "", "", 0
     for line in source.text.splitlines(keepends=True):
         body = line.rstrip("\r\n")

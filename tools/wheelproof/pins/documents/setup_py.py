@@ -1,8 +1,8 @@
 """setup.py: the lists that the call of ``setup`` receives, by the positions of the syntax tree.
 
-Literal lists and tuples are read where they stand, after a name that is bound once at the top level, in a dictionary
-that is filled key by key, in a sum, and after a function that looks names up in a table (``deps_list("torch")``). What
-is made of these alone is not a new requirement. Nothing is executed, and what is not literal is reported, never
+Literal lists and tuples are read in place, after a name that is bound once at the top level, in a dictionary that is
+filled key by key, in a sum, and after a function that looks names up in a table (``deps_list("torch")``). An expression
+of these alone is not a new requirement. Nothing is executed; expressions that are not literal are reported, never
 guessed.
 """
 
@@ -39,7 +39,7 @@ def read(source: Source) -> Document:
     )
 
 
-# Calls that make nothing new of what they are given.
+# Calls that only copy or convert their arguments.
 _LOOKUP = re.compile(r"\[\w+\[(?P<name>\w+)\] for (?P=name) in (?P<names>\w+)\]")
 _COMBINING = frozenset(
     {
@@ -76,7 +76,7 @@ class _Reader(Literals):
         self.placed: set[tuple[Place, int]] = set()  # where they are, each in a list of that identity
         self.texts: set[ast.expr] = set()  # the literals that were read
         self.unread: list[tuple[str, ast.expr]] = []
-        self.named: dict[int, str] = {}  # of found requirements, by their number: the name after which they stand
+        self.named: dict[int, str] = {}  # by number of a found requirement: the name before it
         self.within: set[ast.AST] = set(self.changing)  # all that setup() receives
         self.visited: set[tuple[str, str]] = set()
         self.files: list[Path] = []
@@ -100,7 +100,7 @@ class _Reader(Literals):
         return tuple(kept)
 
     def keywords(self, node: ast.expr) -> None:
-        """What ``setup(**NAME)`` receives."""
+        """The arguments of ``setup(**NAME)``."""
         value = self.value(node)
         if isinstance(node, ast.Name):
             self.within.update(ast.walk(node))
@@ -121,7 +121,7 @@ class _Reader(Literals):
                 self.value_of(child, _KEYWORDS[key], key)
 
     def is_read_elsewhere(self, name: str) -> bool:
-        """Whether a name is used for anything but what setup() receives."""
+        """Whether a name is used for anything but arguments of setup()."""
         return any(
             isinstance(node, ast.Name)
             and node.id == name
@@ -131,7 +131,7 @@ class _Reader(Literals):
         )
 
     def value_of(self, value: ast.expr, role: Role, section: str) -> None:
-        """What an expression holds, if it can be said."""
+        """Read the requirements of an expression, if it is literal."""
         self.within.update(ast.walk(value))
         if isinstance(value, ast.Name):
             self.name(value, role, section)
@@ -169,7 +169,7 @@ class _Reader(Literals):
         return False
 
     def name(self, node: ast.Name, role: Role, section: str) -> None:
-        """What a name stands for, and what is added to it."""
+        """Read the value of a name, and the values added to it."""
         if (node.id, section) in self.visited:
             return
         self.visited.add((node.id, section))
@@ -193,7 +193,7 @@ class _Reader(Literals):
         self.behind.pop()
 
     def returned(self, call: ast.Call) -> ast.expr | None:
-        """What a function of the module returns that has no arguments and does nothing else; None for any other."""
+        """The return value of a function without arguments in this module that only returns; None for any other."""
         function = self.functions.get(_name_of(call.func))
         if function is None or call.args or call.keywords or ast.unparse(function.args) or function.decorator_list:
             return None
@@ -215,7 +215,7 @@ class _Reader(Literals):
     def is_derived(self, value: ast.expr, section: str) -> bool:
         """Whether an expression is made of lists that are read anyway, and of nothing else.
 
-        They are those of the same dictionary, and names that are bound once, which are read now.
+        They are in the same dictionary, or are bound once and read now.
         """
         bound: set[str] = set(_COMBINING) - self.functions.keys() - self.bindings.keys()
         keys: set[ast.AST] = set()
@@ -268,7 +268,7 @@ class _Reader(Literals):
         table: bool = False,
         within: bool = False,
     ) -> None:
-        """One requirement: a text, a name of one, what a table has under a name, or one of two for the same project."""
+        """One requirement: a text, its name, a row of a table, or a choice of two for one project."""
         if isinstance(element, ast.IfExp):
             both = [self.text(branch) for branch in (element.body, element.orelse)]
             names = {project_of(text.strip()) for text in both if text is not None}
@@ -328,7 +328,7 @@ class _Reader(Literals):
         return project_of(str(first.value) + "\u2026") if isinstance(first, ast.Constant) else ""
 
     def looked_up(self, key: str) -> str:
-        """What a table has for a name: the text among the module's literals that is for this project."""
+        """The requirement of a project: the text for it among the module's literals."""
         name = project_of(key)
         for node in ast.walk(self.tree):
             candidates: list[ast.expr] = []
@@ -355,7 +355,7 @@ class _Reader(Literals):
                 self.put(FoundRequirement(project_of(text), text, role, place))
 
     def dynamic(self) -> Iterator[Notice]:
-        """Notices about what is not literal, and about literals elsewhere that look like pins."""
+        """Notices about expressions that are not literal, and about literals elsewhere that look like pins."""
         for section, node, text in self.reading:
             place = Place(self.source.path, node.lineno, node.col_offset + 1, section)
             yield Notice("reads-file", f"{section} is made of {text}, which is read instead", place)

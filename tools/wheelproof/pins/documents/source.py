@@ -43,7 +43,7 @@ class Source:
         return line, offset - self._starts[line - 1] + 1
 
     def byte_offsets(self, offsets: Iterable[int]) -> dict[int, int]:
-        """Where offsets of the text are in the data."""
+        """The offsets in the data of offsets in the text."""
         if self.text.isascii() and self.encoding == "utf-8":
             return {offset: offset + len(self.mark) for offset in offsets}
         found: dict[int, int] = {}
@@ -79,7 +79,7 @@ def decode(path: Path, data: bytes, *, declared: bool = True) -> Source:
 
 
 def _declared(path: Path, data: bytes) -> str:
-    """The encoding that one of the first two lines declares."""
+    """The encoding declared in one of the first two lines."""
     for line in data[:1000].splitlines()[:2]:
         if match := _CODING.match(line):
             name = match[1].decode("ascii")

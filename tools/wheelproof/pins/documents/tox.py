@@ -1,4 +1,4 @@
-"""tox.ini and tox.toml: the ``deps`` of environments; what their commands install is not read."""
+"""tox.ini and tox.toml: the ``deps`` of environments; installs of their commands are not read."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def read(source: Source) -> Document:
 def _dependency(
     source: Source, line: Line, requirements: list[FoundRequirement], files: dict[bool, list[Path]]
 ) -> Iterator[Notice]:
-    """A line of deps: a requirement, after the factors for which it counts, or a file of them; what is not read."""
+    """A line of deps: a requirement, after the factors that it applies to, a file of requirements, or unread."""
     factors = _FACTORS.match(line.text)
     lead = factors.end() if factors else 0
     text = line.text[lead:].strip()
@@ -79,7 +79,7 @@ def _dependency(
 
 
 def _referred(lines: list[Line]) -> set[tuple[str, str]]:
-    """The options of other sections that deps take over: ``{[base]deps}``, and what these take over themselves."""
+    """The options of other sections that deps take over: ``{[base]deps}``, and theirs in turn."""
     found: set[tuple[str, str]] = set()
     while True:
         inside = [

@@ -1,4 +1,4 @@
-"""Where the items of sequences are in a YAML document: PyYAML's events, which build no objects and expand nothing."""
+"""Locate the items of sequences in a YAML document, by PyYAML's events, which build no objects and expand nothing."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _SEPARATOR = re.compile(r"[ \t\r\n]*(?:(?<=\s)#[^\r\n]*[\r\n][ \t\r\n]*)*,")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A scalar in a sequence: the keys that lead to it, its text, its span, and that of its text where it is as is.
+    """A scalar in a sequence: the keys that lead to it, its text, its span, and the span of its text if it is literal.
 
-    In a block sequence it goes with its ``line`` or lines, where it has them to itself; in a flow sequence it is one of
+    In a block sequence it goes with its ``line`` or lines, if it has them to itself; in a flow sequence it is one of
     ``items``. ``anchor`` is the name by which aliases repeat it.
     """
 
@@ -42,7 +42,7 @@ class Item:
 
 
 def scan(text: str) -> list[Item]:
-    """The scalars of all sequences, in order; those of a sequence that aliases repeat are at each place.
+    """The scalars of all sequences, in order; a sequence that aliases repeat is at each of their places.
 
     An item that aliases repeat has neither ``line`` nor ``items``: it cannot go without them. Raises FormatError when
     it is not valid YAML, too long, nested too deeply, or repeats too much.
@@ -55,7 +55,7 @@ def scan(text: str) -> list[Item]:
         without = without_templates(text)
         if without == text:
             raise
-        return _items(text, without)  # what is YAML as it stands is read as it stands: nothing in it is hidden
+        return _items(text, without)  # valid YAML is read unchanged
 
 
 def without_templates(text: str) -> str:
@@ -88,7 +88,7 @@ class _Scanner:
         return [replace(i, line=None, items=None) if i.anchor in self.repeated else i for i in found]
 
     def node(self, event: yaml.Event, keys: tuple[str, ...], depth: int) -> list[Item]:
-        """The items within a node, whose event is given; what is not a node has none."""
+        """The items within a node, whose event is given; other events have none."""
         found: list[Item] = []
         if depth > DEEPEST:
             raise FormatError("the YAML is nested too deeply", expected=f"at most {DEEPEST} levels")
@@ -114,7 +114,7 @@ class _Scanner:
         return found
 
     def anchor(self, event: yaml.AliasEvent) -> tuple[tuple[str, ...], str, list[Item]]:
-        """What an alias repeats."""
+        """The items that an alias repeats."""
         if event.anchor not in self.anchors:
             raise FormatError(f"the YAML has no anchor {event.anchor}")
         self.repeated.add(event.anchor)
@@ -144,7 +144,7 @@ class _Scanner:
         return found
 
     def content(self, begin: int) -> int:
-        """Where a node begins after its anchor and tag."""
+        """The beginning of a node after its anchor and tag."""
         return _end(_PROPERTIES, self.text, begin)
 
     def item(

@@ -1,4 +1,4 @@
-"""What the available uv can do: asked of uv itself, since one unknown key makes it ignore its whole table."""
+"""The abilities of the available uv, from uv itself: with one unknown key it ignores its whole table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EXPECTED = re.compile(r"expected one of ((?:`[\w-]+`(?:, )?)+)")
 
 @dataclass(frozen=True, slots=True)
 class UvAbilities:
-    """``keys`` are those of the table [tool.uv]; ``excludes`` whether ``uv pip install`` has --excludes."""
+    """``keys`` of the table [tool.uv]; ``excludes``: whether ``uv pip install`` has --excludes."""
 
     version: str
     keys: frozenset[str]
@@ -32,8 +32,8 @@ def read_uv(variables: Mapping[str, str]) -> UvAbilities:
         config = folder / "uv.toml"
         config.write_text(f"{_UNKNOWN} = 1\n", encoding="utf-8")
         words = run_uv(["cache", "dir", "--config-file", str(config)], plain, DEFAULT_TIMEOUT).words
-    told = _EXPECTED.search(words)
-    if told is None or len(version) < 2:
+    expected = _EXPECTED.search(words)
+    if expected is None or len(version) < 2:
         raise SourceError("uv does not report the settings it supports", hint="use a newer uv")
     options = run_uv(["pip", "install", "--help"], plain, DEFAULT_TIMEOUT)
-    return UvAbilities(version[1], frozenset(told[1].strip("`").split("`, `")), "--excludes" in options.output)
+    return UvAbilities(version[1], frozenset(expected[1].strip("`").split("`, `")), "--excludes" in options.output)

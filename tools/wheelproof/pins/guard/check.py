@@ -1,8 +1,7 @@
 """Reads the guard that is set up: the environment variables and the configuration files of pip and uv.
 
-uv reads the nearest uv.toml or pyproject.toml with a table [tool.uv] upwards from the folder (a uv.toml wins over a
-pyproject.toml next to it), and the user's uv.toml too; ``UV_CONFIG_FILE`` replaces all. pip reports itself
-what it is configured to do.
+uv reads the nearest uv.toml or pyproject.toml with a table [tool.uv] upwards from the folder (a uv.toml wins), and the
+user's uv.toml too; ``UV_CONFIG_FILE`` replaces all. pip reports its own configuration.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ def _pip_of(environment: Environment | None) -> list[str]:
 
 
 def _of_environment(environment: Environment, installer: str, variables: Mapping[str, str]) -> Iterator[GuardSetting]:
-    """What an installed guard adds to every call of an installer."""
+    """The settings that an installed guard adds to every call of an installer."""
     guard = guard_in_force(environment, installer, variables)
     if guard is not None:
         origin = f"the guard of {environment.path}"
@@ -131,7 +130,7 @@ def _uv_tables(folder: Path, variables: Mapping[str, str]) -> Iterator[GuardSett
 
 
 def _uv_configuration(folder: Path, variables: Mapping[str, str]) -> Iterator[tuple[Path, dict[str, Any], str]]:
-    """Each configuration that uv reads: its file, its table, and what to call it."""
+    """Each configuration that uv reads: its file, its table, and its name in messages."""
     if variables.get("UV_CONFIG_FILE"):
         path = Path(variables["UV_CONFIG_FILE"])
         yield path, _load(path), path.name
@@ -162,7 +161,7 @@ def _dropped(folder: Path, variables: Mapping[str, str]) -> str:
 
 
 def _pip_settings(pip: Sequence[str], variables: Mapping[str, str]) -> Iterator[GuardSetting]:
-    """What ``pip config list`` shows: files and variables alike, the later line of a key wins."""
+    """The settings of ``pip config list``, files and variables; the last line of a key wins."""
     values: dict[str, tuple[str, str]] = {}
     for line in run_pip([*pip, "config", "list"], variables).output.splitlines():
         matched = _PIP_LINE.fullmatch(line.strip())
@@ -176,7 +175,7 @@ def _pip_settings(pip: Sequence[str], variables: Mapping[str, str]) -> Iterator[
         for path in value.replace("\\n", " ").split():
             yield _of_file(kind, origin, path)
     origin, value = values.get("no-build-isolation", ("", ""))
-    if value.lower() in _FALSE:  # pip's own switch: the value is that of isolation
+    if value.lower() in _FALSE:  # pip's own switch is the inverse
         yield GuardSetting(Kind.NO_ISOLATION, origin)
     origin, value = values.get("no-cache-dir", ("", ""))
     if value.lower() in _TRUE | _FALSE:  # any value turns the cache off
@@ -205,7 +204,7 @@ def _of_file(kind: Kind, origin: str, name: str) -> GuardSetting:
 
 
 def _of_texts(kind: Kind, origin: str, texts: Sequence[str]) -> GuardSetting:
-    """A setting of a list: names for excludes and builds, requirements else; what parses as none is the installer's."""
+    """A setting of a list: names for excludes and builds, requirements else; other texts are left to the installer."""
     if kind in (Kind.EXCLUDE, Kind.NO_ISOLATION):
         return GuardSetting(kind, origin, packages=tuple(str(canonicalize_name(text)) for text in texts if text))
     parsed = []

@@ -25,26 +25,25 @@ _TIMEOUT = 60.0  # seconds that a Python has to start
 def families_held(
     packages: Sequence[str], extensions: Sequence[str], before: Sequence[dict[str, Any]] = ()
 ) -> dict[str, Any]:
-    """The settings of a guard: families as its program reads them, and what is built without isolation.
+    """The settings of a guard: families as its program reads them, and the packages built without isolation.
 
-    ``packages`` are names of families, of packages, or globs; none means torch. What a guard held ``before`` is held
-    further.
+    ``packages`` are names of families, of packages, or globs; none means torch. Families from ``before`` stay.
     """
-    asked = [_family(name) for name in packages or ([] if before else [TORCH])]
-    names = {one["name"] for one in asked}
+    chosen = [_family(name) for name in packages or ([] if before else [TORCH])]
+    names = {one["name"] for one in chosen}
     kept = [one for one in before if one.get("name") not in names]
-    return {"families": [*asked, *kept], "extensions": list(extensions)}
+    return {"families": [*chosen, *kept], "extensions": list(extensions)}
 
 
 def families_before(place: Place) -> list[dict[str, Any]]:
-    """The families that a guard which is installed holds already."""
+    """The families of an installed guard."""
     found = receipt.read_json(place.file(layout.SETTINGS)).get("families")
     known = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
     return [_family(name) for one in known if isinstance(name := one.get("name"), str)]
 
 
 def held_in(environment: Environment, packages: Sequence[str]) -> list[str]:
-    """The names of what a guard would hold in an environment, the anchors of its families first."""
+    """The names of the packages that a guard would protect in an environment, the anchors of its families first."""
     families = families_held(packages, ())["families"]
     held = find_held(installed([entry.path for entry in environment.entries]), families).pinned
     anchors = [name for one in families for name in one["anchors"] if name in held]
@@ -75,12 +74,12 @@ def _family(name: str) -> dict[str, Any]:
 
 
 def _all_closures() -> Iterator[str]:
-    """The libraries that any family loads: what an unknown package may need, too."""
+    """The libraries that any family loads, since an unknown package may need them too."""
     yield from dict.fromkeys((*family("nvidia").core, *family("nvidia").wide, *family(TORCH).closure))
 
 
 def place_of(python: str, variables: Mapping[str, str]) -> tuple[Place, dict[str, Any]]:
-    """The environment at ``python`` (the active one for ""), and what its Python says of where it imports from.
+    """The environment at ``python`` (the active one for ""), and the import path of its Python.
 
     Raises NotFoundError when no environment is found, SourceError when its Python does not start.
     """
@@ -97,15 +96,17 @@ def place_of(python: str, variables: Mapping[str, str]) -> tuple[Place, dict[str
         found: dict[str, Any] = json.loads(ended.output.decode().splitlines()[-1])
         prefix = found.pop("prefix")
     except (ValueError, IndexError, KeyError):
-        said = ended.errors.decode(errors="replace").strip().splitlines()
-        raise SourceError(f"{environment.interpreter} does not start: {said[-1] if said else ended.status}") from None
+        printed = ended.errors.decode(errors="replace").strip().splitlines()
+        raise SourceError(
+            f"{environment.interpreter} does not start: {printed[-1] if printed else ended.status}"
+        ) from None
     return Place(prefix, environment.interpreter), found
 
 
 def make_plan(
     place: Place, found: Mapping[str, Any], settings: Mapping[str, Any], variables: Mapping[str, str], *, user: bool
 ) -> installing.Plan:
-    """What installing would write. Raises SourceError where that cannot work, NotFoundError for no torch."""
+    """The plan of an installation. Raises SourceError if it is impossible, NotFoundError without torch."""
     uv = uv_front.find_uv(load(place.prefix), variables)
     home = variables.get("XDG_CONFIG_HOME") or f"{variables.get('HOME', '')}/.config"
     user_file = str(Path(home) / "uv" / "uv.toml") if user else ""
@@ -120,7 +121,7 @@ def make_plan(
 
 
 def install(plan: installing.Plan) -> None:
-    """Write what is planned. Raises SourceError."""
+    """Write the planned files. Raises SourceError."""
     with _as_errors():
         installing.apply(plan)
 

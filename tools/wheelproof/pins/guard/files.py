@@ -1,8 +1,8 @@
-"""The files of a guard: what really keeps pip and uv from replacing the installed torch.
+"""The files of a guard that keep pip and uv from replacing the installed torch.
 
-Constraints with the local version keep torch or fail loudly, with ``-U`` as well. Excludes (where uv has them, else
+Constraints with the local version keep torch or fail loudly, with ``-U`` as well. Excludes (if uv has them, else
 overrides whose marker never holds) drop every requirement on torch. Neither reaches build environments: there a build
-constraint makes an isolated build against another torch fail, and what is known to compile against torch is built
+constraint makes an isolated build against another torch fail, and packages known to compile against torch are built
 without isolation. Wheels that were built against another torch would come from the cache: each torch has its own.
 """
 
@@ -35,7 +35,7 @@ TORCH = "torch"
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What is guarded: ``installed`` versions by name, the anchor first, in which ``folder`` the files lie.
+    """A guard: ``installed`` versions by name, the anchor first, and the ``folder`` of its files.
 
     ``keep_going`` makes uv drop requirements that contradict the installed versions, instead of failing.
     ``extensions`` are the packages that are built without isolation.
@@ -54,10 +54,10 @@ def known_extensions() -> tuple[str, ...]:
 
 
 def guard_files(guard: Guard, settings: Mapping[str, Any]) -> dict[str, str]:
-    """The text of every file, by its name in the folder. ``settings`` are what an installed guard is to hold.
+    """The text of every file, by its name in the folder. ``settings`` are the contents of an installed guard.
 
-    Raises UsageError when torch is not among what is installed, and for a folder whose path holds white space: pip and
-    uv split the variables that name the files there.
+    Raises UsageError when torch is not installed, and for a folder with white space in its path: pip and uv split the
+    variables that name the files there.
     """
     if not guard.installed:
         raise UsageError("there is no torch to guard", expected="an environment with torch, or --installed 2.7.0+cu128")
@@ -136,8 +136,8 @@ def variables(guard: Guard, folder: str) -> dict[str, str]:
 def tool_uv(guard: Guard) -> str:
     """The table [tool.uv] for a project that ``uv sync`` serves, with the keys that the available uv knows.
 
-    A lock knows nothing of what is installed, so that a constraint with a local version could not be locked: here torch
-    is excluded, and ``uv sync --inexact`` leaves the installed one alone.
+    A lock ignores the installed versions, and a local version could not be locked: so torch is excluded, and ``uv sync
+    --inexact`` does not touch it.
     """
     names, keys = list(guard.installed), guard.uv.keys
     pins = [f"{name}=={version}" for name, version in guard.installed.items()]
@@ -158,7 +158,7 @@ def tool_uv(guard: Guard) -> str:
 
 
 def instructions(guard: Guard) -> str:
-    """What was written and how it is used, for people."""
+    """The list of written files and their use, for people."""
     names = ", ".join(f"{name} {version}" for name, version in guard.installed.items())
     folder = shlex.quote(str(guard.folder))
     return f"""\

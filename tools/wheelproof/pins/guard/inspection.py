@@ -1,4 +1,4 @@
-"""Looks at the guard of an environment: its files, the ways that are open, and what happened to what it holds."""
+"""Inspect the guard of an environment: its files, the ways around it, and changes of held packages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def guard_in_force(environment: Environment, installer: str, variables: Mapping[
 
 
 def _without_guard(environment: Environment, installer: str) -> Iterator[Bypass]:
-    """What variables, configuration files and tables never reach."""
+    """Calls that variables, configuration files and tables do not reach."""
     names = {name for entry in environment.entries for name in entry.names}
     has_pip = any(name.startswith("pip-") and name.endswith(".dist-info") for name in names)
     if has_pip and installer in ("", PIP):

@@ -1,4 +1,4 @@
-"""Which versions to pin: those that are installed, and of torch's companions those that belong to it."""
+"""Versions to pin: the installed ones, and for companions of torch the matching ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RELEASE = re.compile(r"2\.(\d+)\.(\d+)(\+\S+)?")  # a final release of torch 2,
 
 
 def versions_to_pin(python: str, variables: Mapping[str, str]) -> dict[str, str]:
-    """The version to pin of every installed distribution, and of torchvision and torchaudio where they are missing.
+    """The version to pin of every installed distribution, and of torchvision and torchaudio if they are missing.
 
     Raises NotFoundError when there is no environment, or no torch in it.
     """
@@ -28,8 +28,8 @@ def versions_to_pin(python: str, variables: Mapping[str, str]) -> dict[str, str]
 def installed_versions(python: str, variables: Mapping[str, str]) -> dict[str, str]:
     """The version of every distribution in the environment at ``python`` (the active one for ""), by normalised name.
 
-    A version is the one that installers compare, of the metadata: its local part is there when the wheel had one. Only
-    file names are read. Raises NotFoundError when there is no environment.
+    Versions are those of the metadata, with the local part if the wheel had one. Only file names are read. Raises
+    NotFoundError without an environment.
     """
     environment = find_environment(python, variables=variables)
     found: dict[str, str] = {}
@@ -43,9 +43,8 @@ def installed_versions(python: str, variables: Mapping[str, str]) -> dict[str, s
 def companions_of(torch: str) -> dict[str, str]:
     """The torchvision and torchaudio that are released with a torch 2: 0.(x+15).y and 2.x.y, with its local version.
 
-    Empty for a development version, whose companions have their own dates. The relation is that of the table of
-    compatible versions in torchvision's README; torchaudio kept to it up to 2.11, the last that vLLM 0.33 pins, with
-    torch 2.12 and 2.14.
+    Empty for a development version, whose companions have their own dates. The source is the table of compatible
+    versions in torchvision's README; torchaudio kept to it up to 2.11, which vLLM 0.33 pins with torch 2.12 and 2.14.
     """
     match = _RELEASE.fullmatch(torch)
     if match is None:

@@ -1,1 +1,1 @@
-"""What an install would do to torch."""
+"""Predict the effect of an install on torch."""

@@ -1,4 +1,4 @@
-"""The indexes that a command names: those of the user count, those of a file of the tree where they are trusted."""
+"""The indexes that a command names: the user's, and those of a tree if it is trusted."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def passed_variables(step: Step) -> dict[str, str]:
 
 
 def step_config(step: Step, config: IndexConfig) -> tuple[IndexConfig, tuple[str, ...]]:
-    """The indexes of a step, and the options that give the installer those of its variables.
+    """The indexes of a step, and the options for the indexes of its variables.
 
-    Raises UntrustedAddressError for one that only a file of the tree names.
+    Raises UntrustedAddressError for an index that only a file of the tree names.
     """
     pairs = list(_of_options(step.options))
     more = [(name, value) for name, values in _addresses(step.variables).items() for value in values]

@@ -1,4 +1,4 @@
-"""Reads the command lines of installers: what each asks for, and how.
+"""Parse command lines of installers into steps.
 
 Only words that are known are understood. One that is not makes the step open: it could change everything.
 """
@@ -49,7 +49,7 @@ def read_command(words: Sequence[str], folder: Path) -> Step:
 
 
 def files_of(step: Step) -> list[str]:
-    """The files that the options of a step name: those of overrides and of packages that are excluded."""
+    """The files of overrides and excluded packages in the options of a step."""
     return [value for option, value in itertools.pairwise(step.options) if option in _FILES_OF_UV]
 
 
@@ -218,7 +218,7 @@ class _Reading:
         return replace(step, unread=step.unread or _what_it_runs("uv run", words[at:]))
 
     def of_lock(self, program: str, words: list[str]) -> Step:
-        """A command of poetry or pdm: what installs a lock is known from the lock; what resolves is not."""
+        """A command of poetry or pdm: installs of a lock are known from the lock; others are unread."""
         verb = words[0] if words else ""
         name = f"{program}.lock"
         if (program, verb) in ((POETRY, "install"), (POETRY, "sync"), (PDM, "install"), (PDM, "sync")):
@@ -254,7 +254,7 @@ def _what_it_runs(by: str, words: list[str]) -> str:
 
 
 def _passed(name: str, option: Option, value: str, folder: Path) -> tuple[str, ...] | None:
-    """The words that give an option to the installer; None for one that is unknown."""
+    """The words that pass an option to the installer; None if it is unknown."""
     if option.effect == "none":
         return ()
     if option.effect in ("overrides", "excludes"):

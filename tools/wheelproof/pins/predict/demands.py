@@ -1,4 +1,4 @@
-"""Who demands that an installed package goes? Follows requirements from what was requested, and stops when it knows."""
+"""Find the package that requires a change, following requirements from the requested ones."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import choose
 from wheel_checks.targets.target import Target
-from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.asked import Requested
 
 _AT_ONCE = 8  # METADATA read in parallel
 
 
 class DemandSearch:
-    """Reads METADATA level by level, from what was requested: of installed packages where they are, else by range.
+    """Reads METADATA level by level, from requested packages: of installed packages, else from the index.
 
     Packages whose METADATA cannot be had have no demands: the chain may then be empty.
     """
 
     def __init__(
         self,
-        asked: Asked,
+        requested: Requested,
         packages: Mapping[str, LinkedPackage],
         planned: Mapping[str, str],
         target: Target,
         client: HttpClient,
         index: SimpleIndex,
     ) -> None:
-        self._asked, self._packages, self._planned, self._target = asked, packages, planned, target
+        self._requested, self._packages, self._planned, self._target = requested, packages, planned, target
         self._index, self._read = index, metadata_reader(client)
         self._known: dict[str, LinkedPackage] = {}
 
@@ -45,7 +45,7 @@ class DemandSearch:
         Without ``before`` any demand counts.
         """
         while True:
-            demands = find_demands(self._asked.known, list(self._known.values()), self._target)
+            demands = find_demands(self._requested.known, list(self._known.values()), self._target)
             offending = [
                 demand
                 for demand in demands.get(name, ())

@@ -1,4 +1,4 @@
-"""What imports find after a dry run became an install, and which package requires it."""
+"""The packages that imports find after an install, and the packages that require the changes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from wheelproof.wheels.model import PlannedWheel
 
 
 class Effect:
-    """What imports find after a dry run became an install."""
+    """The packages that imports find after an install."""
 
     def __init__(
         self, installer: str, dry: DryRun, request: PredictRequest, client: HttpClient, index: SimpleIndex
@@ -64,7 +64,7 @@ class Effect:
 
     @property
     def _is_for_the_user(self) -> bool:
-        """Whether pip installs into the user's site-packages: asked to, or since it may not write elsewhere."""
+        """Whether pip installs into the user's site-packages: on request, or since it may not write elsewhere."""
         interior = self._place.interior
         if self.installer != PIP or not interior.user or self.request.folder:
             return False
@@ -106,7 +106,7 @@ class Effect:
         return Copy(name, version, folder, requirements)
 
     def file(self, name: str) -> IndexFile | Unavailable:
-        """The wheel of a package that the installer would take: the one at its URL, else what the index has."""
+        """The wheel of a package that the installer would take: at its URL, else from the index."""
         if name not in self._files:
             self._files[name] = self._find_file(name, self.dry.installed[name], self.dry.urls.get(name, ""))
         return self._files[name]
@@ -122,18 +122,18 @@ class Effect:
         return choice.chosen or Unavailable(choice.explanation)
 
     def changes(self) -> list[PackageChange]:
-        """What becomes of each watched package, with the wheel and the demand after a change."""
+        """The change of each watched package, with the wheel and the demand after a change."""
         before = self._with_names(self._place.order)
         found = changes_between(
             before, self.order, self.watch, self._target.markers(), self.installer, self._target.machine
         )
         search = DemandSearch(
-            self.request.asked, self._place.packages, self.dry.installed, self._target, self._client, self._index
+            self.request.requested, self._place.packages, self.dry.installed, self._target, self._client, self._index
         )
         return [self._explained(change, search, found) for change in found]
 
     def _with_names(self, order: ImportOrder) -> ImportOrder:
-        """The order with what the builds of a described framework on the index require, where that matters."""
+        """The order with the requirements of a described framework's builds on the index, if relevant."""
         copies = dict(order.copies)
         is_news = any(self.watch.role(name) is Role.LIBRARY for name in self.dry.installed)
         for name, rows in order.copies.items():
@@ -175,7 +175,7 @@ class Effect:
         return replace(change, accelerator=build, file_name=file_name, chain=chain, upgrade=self.request.upgrade)
 
     def _taken(self, name: str) -> tuple[str, AcceleratorFacts | Unavailable]:
-        """The wheel that an installer would take, by its file name ("" if none), and what it is built for."""
+        """The wheel that an installer would take, by its file name ("" if none), and its accelerator."""
         file = self.file(name)
         if isinstance(file, Unavailable):
             return "", file

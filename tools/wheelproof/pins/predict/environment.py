@@ -1,4 +1,4 @@
-"""The packages of the environment that an install would change, or of one that is only described."""
+"""The packages of the environment that an install would change, real or described."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from wheel_checks.targets.target import DEFAULT_GLIBC, OLDEST_GLIBC, Target
 
 TORCH = "torch"
 WATCHED = (TORCH, "torchvision", "torchaudio", "torchcodec", "torchao", "triton", "pytorch-triton")
-"""torch and its companions: what an install may not change after the user's back."""
+"""torch and its companions, which an install must not change unnoticed."""
 
 
 def read_packages(environment: Environment) -> dict[str, LinkedPackage]:
-    """Every distribution by its normalised name, with its requirements; the one that imports find counts.
+    """Every distribution by its normalised name, with its requirements; the first in import order wins.
 
-    METADATA is read and nothing is run. What has no readable name or version is passed over, as installers do.
+    METADATA is read and nothing is run. Distributions without readable name or version are ignored, as installers do.
     """
     found: dict[str, LinkedPackage] = {}
     for distribution in distributions(path=[entry.path for entry in environment.entries]):
@@ -73,7 +73,7 @@ def installed_version(name: str, python: str, variables: Mapping[str, str]) -> t
 def describe(folder: Path, packages: Iterable[Copy]) -> None:
     """Write into ``folder`` the metadata of packages, so that an installer takes them as installed.
 
-    They have no files: only what would happen to them can be asked.
+    They have no files, only metadata.
     """
     for copy in packages:
         record = folder / f"{copy.name.replace('-', '_')}-{copy.version}.dist-info"

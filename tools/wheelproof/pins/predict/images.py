@@ -62,7 +62,7 @@ def steps_of_image(path: Path) -> Iterator[Step]:
 
 
 def python_of_image(path: Path) -> str:
-    """The Python version that the image of a Dockerfile comes with, "" where its name does not say."""
+    """The Python version that the image of a Dockerfile comes with, "" if its name does not say."""
     base, _ = _last_stage(read_requirements_file(path).decode("utf-8-sig", "replace"))
     if named := _PYTHON_IMAGE.match(base):
         return named[1]
@@ -104,7 +104,7 @@ def steps_of_script(
 
 @dataclass(slots=True)
 class _Script:
-    """Where a piece of shell runs: in ``folder``, or below it in ``inside`` when it changes the folder.
+    """The folder of a piece of shell: ``folder``, or below it in ``inside`` when it changes the folder.
 
     ``lost`` is why the folder is unknown any more, "" while it is. At most ``deepest`` scripts run one another.
     """
@@ -192,7 +192,7 @@ _SHELL = re.compile(r"(?:.*/)?(?:ba|da|z|k|a)?sh")
 
 
 def _single(variables: Values) -> dict[str, str]:
-    """The variables of a Dockerfile that are those of installers."""
+    """The variables of a Dockerfile that installers read."""
     return {
         name: values[0] if len(values) == 1 else UNKNOWN
         for name, values in variables.items()
@@ -227,7 +227,7 @@ def _is_within(path: Path, folder: Path) -> bool:
 
 
 def _constrained(step: Step, variables: dict[str, str], folder: Path) -> Step:
-    """A step with the constraints that a variable of the image names, where they are a file of the context."""
+    """A step with the constraints that a variable of the image names, if they are a file of the context."""
     installer = step.installers[0].upper() if step.installers else ""
     named = variables.get(f"{installer}_CONSTRAINT", "")
     found = _in_context(Typed(TypedKind.CONSTRAINTS, named), folder) if named else None
@@ -245,7 +245,7 @@ def _given_script(words: Sequence[str]) -> str:
 
 
 def _in_context(one: Typed, folder: Path) -> Typed:
-    """A file of the image as that of the context which is copied there: the longest end of its path that exists."""
+    """The file of the context that is copied to a path in the image: the longest end of its path that exists."""
     if one.kind is TypedKind.GROUP or (folder / one.text).exists():
         return one
     parts = PurePosixPath(one.text).parts

@@ -1,6 +1,6 @@
-"""Reads the import order of an environment: asks its interpreter, or takes what its files say.
+"""Reads the import order of an environment: from its interpreter, or from its files.
 
-An interpreter that starts runs what .pth files say, as it does whenever an installer or the user starts it, so its
+An interpreter runs .pth files when it starts, as it does whenever an installer or the user starts it, so its
 ``sys.path`` is the truth. Nothing of a package is imported: ``find_spec`` only says which file an import would load.
 """
 
@@ -27,7 +27,7 @@ from wheel_checks.sources.scratch_folder import scratch_folder
 
 _TIMEOUT = 60.0  # seconds; an interpreter on a cold network file system takes ten
 
-# sys.path without what belongs to the command (its folder comes first); where installers write; what the imports find.
+# Prints sys.path without the command's own folder, the folders that installers write into, and the result of imports.
 _PROBE = """
 import importlib.util, json, os, site, sys, sysconfig
 folder = os.getcwd()
@@ -59,11 +59,11 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True)
 class Interior:
-    """What an environment is to an installer: its import order, and the folders that installers write into.
+    """An environment as an installer sees it: its import order, and the folders that installers write into.
 
-    ``own`` are the folders of the environment itself, by position; ``user`` is that of the user's site-packages, ""
-    when imports do not search it. ``prefix`` is the folder below which pip uninstalls in a virtual environment.
-    ``is_managed`` says that the system's own package manager keeps installers out (PEP 668).
+    ``own`` are the folders of the environment itself, by position; ``user`` is the user's site-packages, "" if imports
+    do not search it. ``prefix`` is the folder below which pip uninstalls in a virtual environment. ``is_managed`` says
+    that the system's own package manager keeps installers out (PEP 668).
     """
 
     order: ImportOrder
@@ -81,20 +81,20 @@ def read_interior(environment: Environment, variables: Mapping[str, str]) -> Int
 
     Raises SourceError when the interpreter cannot be asked.
     """
-    said = _ask(environment.interpreter, _modules_of_families(), variables)
-    folders = tuple(said["path"])
+    answer = _ask(environment.interpreter, _modules_of_families(), variables)
+    folders = tuple(answer["path"])
     known = ImportOrder.of(folders, _copies(folders))
-    order = ImportOrder(folders, known.copies, dict(_loose(known, said["modules"])))
-    own = {position_of(said[key], folders) for key in ("purelib", "platlib")}
+    order = ImportOrder(folders, known.copies, dict(_loose(known, answer["modules"])))
+    own = {position_of(answer[key], folders) for key in ("purelib", "platlib")}
     return Interior(
         order,
-        said["purelib"],
+        answer["purelib"],
         tuple(sorted(position for position in own if position is not None)),
-        said["prefix"],
-        said["is_virtual"],
-        said["user"],
-        said["writable"],
-        said["managed"] and not said["is_virtual"],
+        answer["prefix"],
+        answer["is_virtual"],
+        answer["user"],
+        answer["writable"],
+        answer["managed"] and not answer["is_virtual"],
     )
 
 
@@ -105,7 +105,7 @@ def interior_of(environment: Environment) -> Interior:
 
 
 def position_of(folder: str, folders: Sequence[str]) -> int | None:
-    """Where imports search a folder; None when they do not."""
+    """The position of a folder in the import order; None if it is not there."""
     real = os.path.realpath(folder)
     return next((number for number, other in enumerate(folders) if os.path.realpath(other) == real), None)
 
@@ -126,13 +126,13 @@ def _ask(interpreter: str, modules: Iterable[str], variables: Mapping[str, str])
             raise SourceError(f"{interpreter} cannot be started: {error}") from error
     lines = ended.output.decode(errors="replace").splitlines()  # a .pth file may print something
     try:
-        said = json.loads(lines[-1]) if lines and not ended.status else None
+        answer = json.loads(lines[-1]) if lines and not ended.status else None
     except ValueError:
-        said = None
-    if not isinstance(said, dict):
+        answer = None
+    if not isinstance(answer, dict):
         words = " ".join(ended.errors.decode(errors="replace").split())[-300:]
         raise SourceError(f"{interpreter} does not report its import path: {words or f'status {ended.status}'}")
-    return said
+    return answer
 
 
 def _copies(folders: Iterable[str]) -> Iterator[Copy]:

@@ -1,7 +1,7 @@
-"""What an install of a lock file does: it names the version of every package, so nothing has to be resolved.
+"""The changes of a lock file's install: it has the version of every package, so nothing is resolved.
 
-poetry and pdm install what differs from the lock, and compare whole versions: 2.7.0+cu128 is another release than
-2.7.0. They uninstall what the lock does not name only when they are asked to (``poetry sync``, ``pdm sync --clean``).
+poetry and pdm install packages that differ from the lock, and compare whole versions: 2.7.0+cu128 differs from 2.7.0.
+They uninstall packages outside the lock only on request (``poetry sync``, ``pdm sync --clean``).
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ from wheelproof.pins.predict.step import Step
 
 
 def plan_lock(step: Step, request: PredictRequest) -> Planned:
-    """What the install of a lock changes. Raises UsageError for one that cannot be read, SourceError for a lock that is
-    not for the target.
-    """
+    """The changes of a lock's install. Raises UsageError if it is unreadable, SourceError for another target."""
     path = Path(step.project)
     if not path.is_file():
         raise UsageError(f"there is no {path}", expected="the lock file of the project")

@@ -1,4 +1,4 @@
-"""What is predicted: an install, the environment that it would go to, and how the installer is queried."""
+"""The subjects of a prediction: an install, its environment, and how the installer is queried."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV
 from wheelproof.pins.predict.import_order import Interior
 from wheelproof.pins.predict.step import Step
 from wheelproof.reporting import EVERY_RULE, Selection
-from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.asked import Requested
 from wheelproof.wheels.declared_model import Declared
 
-NOTHING_ASKED = Asked((), (), (), Declared())
+NOTHING_REQUESTED = Requested((), (), (), Declared())
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where the install would go. ``python`` is the interpreter of an environment, whose ``interior`` was read.
+    """The destination of an install. ``python`` is the interpreter of an environment, whose ``interior`` was read.
 
     ``described`` is True when the packages were named, or are those after another install: no installer finds them.
     """
@@ -42,17 +42,17 @@ class Destination:
 
     @property
     def order(self) -> ImportOrder:
-        """What imports find there."""
+        """The import order there."""
         return self.interior.order
 
     @property
     def packages(self) -> dict[str, LinkedPackage]:
-        """What pip sees as installed: the copy of each package that imports find."""
+        """The installed packages as pip sees them: the copies that imports find."""
         return {name: _linked(copy) for name, copy in self.order.everything.items()}
 
     @property
     def own(self) -> dict[str, Copy]:
-        """What uv sees as installed: what is in the folders of the environment itself."""
+        """The installed packages as uv sees them: those in the environment's own folders."""
         rows = ((name, copy) for name, copies in self.order.copies.items() for copy in copies)
         found: dict[str, Copy] = {}
         for name, copy in rows:
@@ -88,15 +88,14 @@ def _linked(copy: Copy) -> LinkedPackage:
 
 @dataclass(frozen=True, slots=True)
 class PredictRequest:
-    """What would be installed where, and by which installers. ``options`` are passed on to them (indexes, --pre).
+    """An install: its packages, place and installers. ``options`` are passed on to them (indexes, --pre).
 
-    ``build`` lets them build source archives, which runs their code; else what a build computes is undecided.
-    ``packages`` are names and globs that are inspected besides the families. ``folder`` and ``to_user`` say where the
-    installer is asked to install (``--target``, ``--user``), ``wheels_only`` that it may not use source archives.
-    ``step`` is the command that the request is made of, None only for requirements.
+    ``build`` lets them build source archives, which runs their code; else results of builds are undecided. ``packages``
+    are names and globs inspected with the families. ``folder`` and ``to_user`` are the place, ``wheels_only`` excludes
+    source archives. ``step`` is the command of the request, None only for requirements.
     """
 
-    asked: Asked
+    requested: Requested
     place: Destination
     installers: tuple[str, ...] = (UV, PIP)
     options: tuple[str, ...] = ()
@@ -113,5 +112,5 @@ class PredictRequest:
 
     @property
     def label(self) -> str:
-        """What is requested, in words."""
-        return redact_text(self.step.text) if self.step else self.asked.label
+        """The request, in words."""
+        return redact_text(self.step.text) if self.step else self.requested.label

@@ -1,8 +1,8 @@
-"""Asks an installer what it would do, source archives included, without building one.
+"""Ask an installer for its plan, source archives included, without building one.
 
 pip and uv see wheels alone (``--only-binary``, ``--no-build``), which changes what they choose. So the source archives
-that they would take are read, and stand among the wheels as empty ones with the same metadata, until nothing is missed
-(:mod:`wheelproof.wheels.resolving`). Only where a build would compute the metadata the answer stays open.
+that they would choose are read, and offered as empty wheels with the same metadata, until none is missing
+(:mod:`wheelproof.wheels.resolving`). The result is open only if a build would compute the metadata.
 """
 
 from __future__ import annotations
@@ -49,19 +49,17 @@ HOW_TO_DECIDE = "--build allows the installer to build it, which runs its code"
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What an installer would do, and what is unknown of it: ``open`` are sentences."""
+    """The plan of an installer, and its open questions as sentences: ``open``."""
 
     dry: DryRun
     open: tuple[str, ...] = ()
 
 
 def plan(installer: str, request: PredictRequest, handed: Handed, client: HttpClient, index: SimpleIndex) -> Planned:
-    """What one installer would do with what is ``handed`` to it. Raises SourceError when it gives no answer."""
+    """The plan of one installer for its input ``handed``. Raises SourceError without one."""
     with private_folder() as folder:
         asking = _asking(installer, request, handed, folder)
-        if (
-            request.build or request.wheels_only or handed.hashes
-        ):  # with hashes no other file counts than those that are named
+        if request.build or request.wheels_only or handed.hashes:  # with hashes only the named files count
             try:
                 return Planned(asking.ask((), ()))
             except NoSolutionError as error:
@@ -71,14 +69,14 @@ def plan(installer: str, request: PredictRequest, handed: Handed, client: HttpCl
                     else (_needs_build(error),)
                 )
                 return Planned(refused(error.explanation), open_)
-        if not (request.asked.requirements or handed.requirements):
+        if not (request.requested.requirements or handed.requirements):
             return Planned(DryRun({}, {}, {}))  # a project that requires nothing
-        asked = [Requirement(text) for text in handed.requirements]
+        requested = [Requirement(text) for text in handed.requirements]
         constraints = [Requirement(text) for text in handed.constraints]
         return settled_plan(
             installer,
             asking.ask,
-            asked,
+            requested,
             request,
             KnownIndexes(index),
             client,
@@ -94,8 +92,8 @@ def _needs_build(error: NoSolutionError) -> str:
 
 
 @dataclass(slots=True)
-class _Asking:
-    """An installer with everything but the wheels that stand for source archives; ``runs`` counts its runs."""
+class _Query:
+    """An installer with its input, except the wheels in place of source archives; ``runs`` counts its runs."""
 
     installer: str
     request: PredictRequest
@@ -112,26 +110,26 @@ class _Asking:
         if constraints:
             text = "".join(f"{line}\n" for line in constraints)
             more += ["-c", str(write_private(self.folder / f"more-{self.runs}.txt", text))]
-        asked = ["--", *request.asked.requirements] if request.asked.requirements else []
-        arguments = [*more, *self.arguments, *asked]
+        requested = ["--", *request.requested.requirements] if request.requested.requirements else []
+        arguments = [*more, *self.arguments, *requested]
         if self.installer == UV:
             return uv_dry_run([*self.there, *arguments], request.variables, request.timeout, build=request.build)
         packages = {name: copy.version for name, copy in request.place.seen_by(PIP).items()}
         return pip_dry_run(arguments, packages, self.python, request.variables, request.timeout, build=request.build)
 
 
-def _asking(installer: str, request: PredictRequest, handed: Handed, folder: Path) -> _Asking:
+def _asking(installer: str, request: PredictRequest, handed: Handed, folder: Path) -> _Query:
     arguments = [*request.options, *(["--upgrade"] if request.upgrade else [])]
-    typed_constraints = any(name.startswith("-c ") for name in request.asked.typed)
+    typed_constraints = any(name.startswith("-c ") for name in request.requested.typed)
     arguments += _files(handed, folder, installer, typed_constraints=typed_constraints)
     place = request.place
     if installer == PIP:
         arguments += ["--user"] * request.to_user
         arguments += ["--target", str(folder / "target")] if request.folder else []
         python = _described_python(place, folder) if place.described else place.python
-        return _Asking(installer, request, folder, arguments, [], python)
+        return _Query(installer, request, folder, arguments, [], python)
     arguments = [*_settings(request, handed.config, folder), *arguments]
-    return _Asking(installer, request, folder, arguments, _uv_place(request, folder))
+    return _Query(installer, request, folder, arguments, _uv_place(request, folder))
 
 
 def _uv_place(request: PredictRequest, folder: Path) -> list[str]:
@@ -150,10 +148,10 @@ def _uv_place(request: PredictRequest, folder: Path) -> list[str]:
 
 
 def _described_python(place: Destination, folder: Path) -> str:
-    """The interpreter of an empty environment that holds the metadata of what is described, for pip.
+    """The interpreter of an empty environment with the described metadata, for pip.
 
     Raises UsageError for another platform than this one: pip evaluates the markers of this host (pypa/pip issues
-    11664 and 10050). Raises SourceError where this host has no such Python.
+    11664 and 10050). Raises SourceError if this host has no such Python.
     """
     if not place.python and place.target.machine != platform.machine():
         raise UsageError(
@@ -174,7 +172,7 @@ def _described_python(place: Destination, folder: Path) -> str:
 
 
 def _files(handed: Handed, folder: Path, installer: str, *, typed_constraints: bool) -> list[str]:
-    """The options that give an installer what the files of a tree ask for, in files that we write."""
+    """The options that pass the requirements in files of a tree to an installer, as files that we write."""
     of_files = handed.lines(pinned=installer == PIP)
     options: list[str] = []
     if handed.constraints:
@@ -196,7 +194,7 @@ def _settings(request: PredictRequest, config: IndexConfig, folder: Path) -> lis
     """The options that give uv the user's settings. Raises UntrustedAddressError for an index of a tree that counts."""
     settings = uv_settings(request.variables, Path.cwd(), config.trust)
     if settings.refused and "--no-index" not in request.options:
-        raise UntrustedAddressError(request.asked.label, settings.refused)
+        raise UntrustedAddressError(request.requested.label, settings.refused)
     if settings.builds and not request.build:  # uv builds these in spite of --no-build
         raise SourceError(
             "no-binary in the settings of uv requires builds, which run code", hint="--build lets uv build"
@@ -205,7 +203,7 @@ def _settings(request: PredictRequest, config: IndexConfig, folder: Path) -> lis
 
 
 def refuse_builds(installer: str, request: PredictRequest, handed: Handed) -> None:
-    """Raises SourceError where the installer would build what is requested, in spite of all options."""
+    """Raises SourceError if the installer would build a requested package despite all options."""
     texts = (*handed.requirements, *handed.constraints) if not request.build else ()
     built = next(filter(is_built, texts), None)
     if built is not None:
@@ -217,7 +215,7 @@ def refuse_builds(installer: str, request: PredictRequest, handed: Handed) -> No
 def settled_plan(
     installer: str,
     ask: Callable[[tuple[str, ...], tuple[str, ...]], DryRun],
-    asked: Sequence[Requirement],
+    requested: Sequence[Requirement],
     request: PredictRequest,
     indexes: KnownIndexes,
     client: HttpClient,
@@ -226,11 +224,9 @@ def settled_plan(
     pre: bool = False,
     passed_over: Iterable[str] = (),
 ) -> Planned:
-    """The plan with the source archives that the installer would take. ``ask`` runs it with more places of wheels, and
-    more constraints.
-    """
+    """The plan with the source archives of the installer. ``ask`` runs it with more sources and constraints."""
     last = DryRun({}, {}, {})
-    direct = {str(canonicalize_name(requirement.name)) for requirement in asked if requirement.url}
+    direct = {str(canonicalize_name(requirement.name)) for requirement in requested if requirement.url}
 
     def run(places: tuple[str, ...], more: tuple[str, ...]) -> Resolution:
         nonlocal last
@@ -239,7 +235,7 @@ def settled_plan(
 
     search = ArchiveSearch(
         run,
-        asked,
+        requested,
         request.place.target,
         indexes,
         client,
@@ -259,12 +255,12 @@ def settled_plan(
             if name in {canonicalize_name(other) for other in error.explanation.unusable}
         ]
         return Planned(refused(error.explanation), tuple(unread))
-    urls = {name: url for name, url in last.urls.items() if name not in settled.archives}  # not those of empty wheels
+    urls = {name: url for name, url in last.urls.items() if name not in settled.archives}  # without empty wheels
     return Planned(replace(last, urls=urls), tuple(_open(installer, last, settled)))
 
 
 def _open(installer: str, dry: DryRun, settled: Settled) -> Iterator[str]:
-    """What a plan leaves open: builds that compute metadata, archives that could not be read, an unfinished search."""
+    """The open questions of a plan: builds that compute metadata, unreadable archives, an unfinished search."""
     for name, archive in settled.archives.items():
         computed = archive.own_computed if installer == PIP else archive.computed
         if name in dry.installed and computed:

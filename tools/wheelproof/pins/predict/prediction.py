@@ -1,9 +1,9 @@
-"""What would an install do to the frameworks that are installed, and who demands that?
+"""Predict the effect of an install on installed frameworks, and which package requires it.
 
-The installer's own dry run decides, in this environment or in one that is only described. For another platform uv
-resolves against a folder that holds the metadata of what is described as installed; pip evaluates the markers of this
-machine (pypa/pip issues 11664 and 10050) and is never asked about another. A dry run says what is installed and what
-is uninstalled; what imports find afterwards follows from their order (:mod:`wheel_checks.facts.pins.outcome`).
+The installer's own dry run decides, in this environment or in a described one. For another platform uv resolves against
+a folder with the described metadata; pip evaluates the markers of this machine (pypa/pip issues 11664 and 10050) and is
+never used for another. A dry run lists installs and uninstalls; the modules that imports then find follow from the
+import order (:mod:`wheel_checks.facts.pins.outcome`).
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from wheelproof.pins.installers import PIP, DryRun
 from wheelproof.pins.predict.addresses import passed_variables, step_config, unknown_variables
 from wheelproof.pins.predict.effect import Effect
 from wheelproof.pins.predict.locked import plan_lock
-from wheelproof.pins.predict.model import NOTHING_ASKED, Destination, PredictRequest
+from wheelproof.pins.predict.model import NOTHING_REQUESTED, Destination, PredictRequest
 from wheelproof.pins.predict.plan import Planned, plan, refuse_builds
 from wheelproof.pins.predict.step import Step, Verb
 from wheelproof.pins.predict.uv_project import plan_project
 from wheelproof.reporting import OpenReport
-from wheelproof.wheels.asked import parse_asked
+from wheelproof.wheels.asked import parse_requested
 from wheelproof.wheels.handing import Handed, hand_over
 from wheelproof.wheels.judging import unreadable
 
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """What one install would do: the subjects of the report, and the environment after it."""
+    """The effect of one install: the subjects of the report, and the environment after it."""
 
     subjects: list[Subject]
     place: Destination
@@ -53,9 +53,9 @@ class Predicted:
 def predict(request: PredictRequest, client: HttpClient, index: SimpleIndex, steps: Sequence[Step] = ()) -> Report:
     """The report: for each installer one subject for the install, and one for each watched package.
 
-    ``steps`` are commands that run one after the other, in place of what the request asks for. An installer that gives
-    no answer is undecided. Raises UsageError for a rule prefix that means nothing, for a platform that uv cannot
-    resolve for, and for pip with the description of an environment of another platform.
+    ``steps`` are commands that run one after the other, in place of the request. Without an answer the installer is
+    undecided. Raises UsageError for an unknown rule prefix, for a platform that uv cannot resolve for, and for pip with
+    the description of an environment of another platform.
     """
     opened = OpenReport("pins predict")
     subjects: list[Subject] = []
@@ -87,7 +87,7 @@ def _in_order(
 
 
 def _judged(installer: str, request: PredictRequest, client: HttpClient, index: SimpleIndex) -> Predicted:
-    """What one installer would do; without an answer undecided."""
+    """The prediction for one installer; undecided without an answer."""
     try:
         return judge(installer, request, client, index)
     except WheelproofError as error:
@@ -118,7 +118,7 @@ def _without_a_framework(subjects: Sequence[Subject], request: PredictRequest) -
 
 
 def judge(installer: str, request: PredictRequest, client: HttpClient, index: SimpleIndex) -> Predicted:
-    """What one installer would do. Raises WheelproofError when it gives no answer."""
+    """The prediction for one installer. Raises WheelproofError without an answer."""
     request = replace(request, timeout=client.time_left(request.timeout))
     if installer == PIP:
         request = _configured(request)
@@ -144,7 +144,7 @@ def judge(installer: str, request: PredictRequest, client: HttpClient, index: Si
 
 
 def _why_unread(step: Step, place: Destination) -> str:
-    """Why it is unknown what a step does; "" when it is."""
+    """Why the effect of a step is unknown; "" if it is known."""
     unread = step.unread or _why_elsewhere(step, place)
     if unread:
         return f"`{redact_text(step.text)}`: {unread}"
@@ -164,7 +164,7 @@ def _why_elsewhere(step: Step, place: Destination) -> str:
 
 
 def _configured(request: PredictRequest) -> PredictRequest:
-    """The request with where pip is configured to install. Raises SourceError for a place that is not followed."""
+    """The request with pip's configured place to install. Raises SourceError for an unsupported place."""
     values = {
         key: pair[0]
         for section in pip_sections(request.variables, Path.cwd()).values()
@@ -184,11 +184,13 @@ _PLACES_OF_PIP = ("prefix", "root", "user", "target")
 def _of_step(request: PredictRequest, step: Step) -> PredictRequest:
     """The request that a step is."""
     empty = step.verb in (Verb.UNINSTALL, Verb.SYNC, Verb.ADD, Verb.RUN, Verb.LOCKED)
-    asked = NOTHING_ASKED if empty else parse_asked(step.requirements, (), typed=step.typed, folder=step.project)
+    requested = (
+        NOTHING_REQUESTED if empty else parse_requested(step.requirements, (), typed=step.typed, folder=step.project)
+    )
     options = (*request.options, *(["--pre"] if step.pre and "--pre" not in request.options else []), *step.options)
     return replace(
         request,
-        asked=asked,
+        requested=requested,
         options=options,
         upgrade=request.upgrade or step.upgrade,
         to_user=request.to_user or step.to_user,
@@ -219,11 +221,13 @@ def _planned(
 def _overlaid(
     installer: str, request: PredictRequest, client: HttpClient, index: SimpleIndex, subjects: list[Subject]
 ) -> Predicted:
-    """With what ``uv run --with`` puts in front of the environment for one command."""
+    """With the packages that ``uv run --with`` adds for one command."""
     step = request.step
     if step is None:
         return Predicted(subjects, request.place)
-    request = replace(request, asked=parse_asked(step.with_, ()), step=replace(step, with_=(), verb=Verb.INSTALL))
+    request = replace(
+        request, requested=parse_requested(step.with_, ()), step=replace(step, with_=(), verb=Verb.INSTALL)
+    )
     handed = _handed(installer, request, index)
     index = SimpleIndex(client, handed.config, handed.pinned)
     satisfied = plan(installer, request, handed, client, index)
@@ -251,7 +255,7 @@ def _subjects(installer: str, request: PredictRequest, planned: Planned, effect:
     results = run_rules(rules["planned-install"], PlannedInstall(dry.conflict, planned.open), Expectations())
     facts = {
         "installer": installer,
-        "requested": [request.step.text] if request.step else list(request.asked.names),
+        "requested": [request.step.text] if request.step else list(request.requested.names),
         "target": request.place.target.label,
         "installed": len(dry.installed.keys() - dry.removed.keys()),
         "replaced": len(dry.installed.keys() & dry.removed.keys()),
@@ -284,8 +288,8 @@ def _nothing(request: PredictRequest) -> str:
 
 
 def _handed(installer: str, request: PredictRequest, index: SimpleIndex) -> Handed:
-    """What the installer is given. Raises SourceError when a package is omitted: it could demand another torch."""
-    handed = hand_over(request.asked, request.place.target, index.config)
+    """The input of the installer. Raises SourceError if a package is omitted, which could require another torch."""
+    handed = hand_over(request.requested, request.place.target, index.config)
     if handed.left_out:
         raise next(iter(handed.left_out.values()))
     watch = Watch.of(request.place.order.copies, request.packages)

@@ -1,4 +1,4 @@
-"""One step of an install as a user or a Dockerfile writes it: what it asks for, of whom, and how."""
+"""One step of an install, as a user or a Dockerfile writes it."""
 
 from __future__ import annotations
 
@@ -11,27 +11,26 @@ from wheelproof.wheels.declared_model import Typed
 
 
 class Verb(StrEnum):
-    """What a step does."""
+    """The action of a step."""
 
     INSTALL = "install"
     UNINSTALL = "uninstall"
     SYNC = "sync"
     ADD = "add"
     RUN = "run"
-    LOCKED = "locked"  # installs what a lock file names
+    LOCKED = "locked"  # installs a lock file
     APART = "apart"  # in an environment that is made for it
     NOTHING = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: ``text`` is how it was written, ``installers`` whose command it is, () for those that are asked.
+    """One step: ``text`` is its source, ``installers`` its programs, () for the requested ones.
 
-    ``requirements`` and ``typed`` are what it asks for, ``options`` what is passed on to the installer, and
-    ``arguments`` the words of a command of a project. ``unread`` says why the step is not understood. ``variables`` are
-    those of a Dockerfile; ``program`` is the folder of a pip that is named by its whole path. What a file of a tree
-    says is not ``trusted``: it changes no index that is contacted. ``by_sudo`` says that sudo looks for the program,
-    and ``to_system`` that uv works on the Python of the system.
+    ``requirements`` and ``typed`` are its targets, ``options`` those of the installer, and ``arguments`` the words of a
+    project's command. ``unread`` says why the step is not understood. ``variables`` come from a Dockerfile; ``program``
+    is the folder of a pip that is named by its whole path. Files of a tree are not ``trusted``: they add no index. With
+    ``by_sudo`` sudo finds the program, and with ``to_system`` uv uses the system's Python.
     """
 
     text: str

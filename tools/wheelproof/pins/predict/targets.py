@@ -1,4 +1,4 @@
-"""What the words of ``wheelproof pins predict`` stand for: requirements, projects, files, commands."""
+"""Parse the arguments of ``wheelproof pins predict``: requirements, projects, files, commands."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXAMPLES = "vllm==0.20.0, -r requirements.txt, `.`, uv.lock, Dockerfile or 'uv a
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Either ``steps``, or what installers are asked to install: ``requirements`` and what else was ``typed``."""
+    """Either ``steps``, or ``requirements`` and other arguments as ``typed``."""
 
     requirements: tuple[str, ...] = ()
     typed: tuple[Typed, ...] = ()
@@ -31,7 +31,7 @@ class Targets:
 
 
 def read_targets(words: Sequence[str], folder: Path, typed: Sequence[Typed] = (), with_: Sequence[str] = ()) -> Targets:
-    """What the words stand for; ``typed`` and ``with_`` are options of the same command.
+    """The targets of the words; ``typed`` and ``with_`` are options of the same command.
 
     Raises UsageError for a word that means nothing, and for commands next to anything else.
     """
@@ -61,7 +61,7 @@ def read_targets(words: Sequence[str], folder: Path, typed: Sequence[Typed] = ()
 
 
 def _steps(word: str, folder: Path) -> Iterator[Step]:
-    """The steps that one word stands for: a line of shell, a lock file, a Dockerfile. None for any other."""
+    """The steps of one word: a shell command, a lock file, a Dockerfile. Empty for any other."""
     path = folder / word
     if any(character.isspace() for character in word.strip()):
         yield from steps_of_script(word, folder, trusted=True)

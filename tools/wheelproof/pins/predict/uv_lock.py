@@ -1,4 +1,4 @@
-"""Is a uv.lock up to date, and would uv build a project to find out? Read without uv, which builds what is dynamic."""
+"""Check whether a uv.lock is up to date, and whether uv would build a project to check that, without running uv."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BUILT = ("dependencies", "optional-dependencies", "requires-python", "name")
 
 
 class Dynamic(IntEnum):
-    """What uv would have to build a project for: nothing, its version, or what it requires."""
+    """The metadata that needs a build: none, the version, or the requirements."""
 
     NOTHING = 0
     VERSION = 1
@@ -38,7 +38,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def table(document: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    """The table below these keys; empty where it is missing."""
+    """The table below these keys; empty if it is missing."""
     value: Any = document
     for key in keys:
         value = value.get(key) if isinstance(value, Mapping) else None
@@ -46,7 +46,7 @@ def table(document: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
 
 
 def dynamic_of(folder: Path) -> Dynamic:
-    """What a build of the project in a folder would compute."""
+    """The metadata that a build of the project computes."""
     try:
         document = read_toml(folder / "pyproject.toml")
     except WheelproofError:
@@ -82,7 +82,7 @@ def local_projects(folder: Path) -> dict[Path, Mapping[str, Any]]:
 
 
 def is_up_to_date(folder: Path, entry: Mapping[str, Any]) -> bool:
-    """Whether what a lock says a project requires is what its pyproject.toml says, so that uv keeps the lock."""
+    """Whether the requirements in a lock equal those in pyproject.toml, so that uv keeps the lock."""
     document = read_toml(folder / "pyproject.toml")
     metadata = table(entry, "metadata")
     try:

@@ -1,7 +1,7 @@
-"""Asks uv what ``uv sync``, ``uv add``, ``uv remove`` and ``uv run`` would do to the environment of a project.
+"""Predict ``uv sync``, ``uv add``, ``uv remove`` and ``uv run`` in the environment of a project.
 
 uv has a dry run of ``uv sync``, which writes nothing. With a lock that is up to date it runs offline, so nothing that
-the project names is contacted; where uv would lock again, it may only ask indexes that are trusted. ``uv add`` and
+the project names is contacted; if uv would lock again, it may only ask indexes that are trusted. ``uv add`` and
 ``uv remove`` have no dry run: they edit a copy of pyproject.toml, next to links to the rest of the project.
 """
 
@@ -53,7 +53,7 @@ def _upwards(folder: Path) -> tuple[Path, ...]:
 
 
 def plan_project(step: Step, request: PredictRequest, client: HttpClient, index: SimpleIndex) -> Planned:
-    """What a step does to the environment. Raises SourceError when uv gives no answer."""
+    """The changes of a step. Raises SourceError if uv gives no answer."""
     has_project = any((place / "pyproject.toml").is_file() for place in _upwards(step.project))
     if step.verb is Verb.RUN and (step.arguments[:1] == ("--no-sync",) or not has_project):
         return Planned(DryRun({}, {}, {}))
@@ -101,7 +101,7 @@ class _Sync:
         self._options = config_options(folder, toml_text(settings.table))[1:]  # its files of versions are the project's
 
     def plan(self) -> Planned:
-        """What uv would do: offline by an up-to-date lock, else as it would lock."""
+        """The plan of uv: offline by an up-to-date lock, else by locking."""
         words = list(self._step.arguments) if self._step.verb is not Verb.ADD else []
         words += [] if self._step.is_exact else ["--inexact"]
         computed = max(map(dynamic_of, self._local))
@@ -127,7 +127,7 @@ class _Sync:
         return self._locking(words)
 
     def _locking(self, words: list[str]) -> Planned:
-        """As uv would lock: indexes are queried, those that are trusted."""
+        """The plan as uv would lock it, with trusted indexes."""
         untrusted = [*self._refused, *_untrusted(self._document, self._project, self._index.config.trust)]
         if untrusted:
             raise UntrustedAddressError(self._step.text, untrusted)
@@ -143,11 +143,11 @@ class _Sync:
             more = [part for place in places for part in ("--find-links", place)]
             return self._read(self._run([*options, *more, "--no-build"]))
 
-        asked = list(_requirements(self._document, self._step))
-        return settled_plan(UV, ask, asked, self._request, KnownIndexes(self._index), self._client)
+        requested = list(_requirements(self._document, self._step))
+        return settled_plan(UV, ask, requested, self._request, KnownIndexes(self._index), self._client)
 
     def _refuse_builds(self) -> None:
-        """Give the project a version where it computes one. Raises SourceError where uv would build in earnest."""
+        """Give the project a version if it computes one. Raises SourceError if uv would build in earnest."""
         for folder in self._local:
             computed = dynamic_of(folder)
             is_root = folder == self._project.resolve() or folder == self._project
@@ -178,7 +178,7 @@ class _Sync:
 
 
 def _copied(project: Path, folder: Path) -> Path:
-    """A copy of the project next to links to its folders, with a version where it would compute one."""
+    """A copy of the project next to links to its folders, with a version if it would compute one."""
     copy = folder / "project"
     copy.mkdir()
     for name in ("pyproject.toml", "uv.lock"):

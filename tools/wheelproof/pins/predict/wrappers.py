@@ -1,4 +1,4 @@
-"""What is in front of a command of an installer: assignments, sudo, env, and programs that run another."""
+"""The words before an installer's command: assignments, sudo, env, and programs that run another."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _VARIABLE = re.compile(r"([A-Za-z_]\w*)=")
 _CHANGING = frozenset(["install", "uninstall", "sync", "add", "remove", "run", "update", "upgrade", "create", "pip"])
 _OF_VENV = frozenset(["venv", "virtualenv"])
 
-_PASSING = frozenset(["command", "exec", "time", "nohup", "!", "builtin", "then", "do"])  # what follows runs as it is
+_PASSING = frozenset(["command", "exec", "time", "nohup", "!", "builtin", "then", "do"])  # the rest is the command
 _SUDO_FLAGS = frozenset(["-E", "-H", "-n", "-S", "-k", "-b", "--preserve-env", "--set-home", "--non-interactive"])
-_PYTHON_FLAGS = frozenset(["-u", "-B", "-O", "-OO", "-q", "-v", "-b", "-d"])  # without effect on what pip sees
+_PYTHON_FLAGS = frozenset(["-u", "-B", "-O", "-OO", "-q", "-v", "-b", "-d"])  # without effect on imports
 _PYTHON_WITH_VALUE = frozenset(["-W", "-X"])
-# Variables by which an installer works on another environment than the one that is asked about.
+# Variables by which an installer works on another environment than the requested one.
 _PLACES = frozenset(
     [
         *("VIRTUAL_ENV", "UV_PYTHON", "UV_PROJECT_ENVIRONMENT", "UV_SYSTEM_PYTHON", "UV_PROJECT", "PIP_PYTHON"),
@@ -30,10 +30,10 @@ _PLACES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """A command without what is in front of it.
+    """A command without its prefix.
 
-    ``variables`` are those that are set only for it; ``by_sudo`` says that sudo looks for its program; ``unread`` is
-    why what is there is not understood, "" when it is.
+    ``variables`` are set only for it; with ``by_sudo`` sudo finds its program; ``unread`` says why the prefix is not
+    understood, "" if it is.
     """
 
     words: list[str]
@@ -43,7 +43,7 @@ class Front:
 
 
 def behind_front(words: Sequence[str]) -> Front:
-    """The command behind assignments, sudo, env, nice, timeout and the like."""
+    """The command after assignments, sudo, env, nice, timeout and similar."""
     rest, variables, by_sudo, unread = list(words), dict[str, str](), False, ""
     while rest:
         word = rest[0]
@@ -53,8 +53,8 @@ def behind_front(words: Sequence[str]) -> Front:
         elif word in _PASSING:
             rest = rest[1:]
         elif word in ("sudo", "env", "nice", "timeout"):
-            rest, obstacle = _behind_program(word, rest[1:])
-            by_sudo, unread = by_sudo or word == "sudo", unread or obstacle
+            rest, fault = _behind_program(word, rest[1:])
+            by_sudo, unread = by_sudo or word == "sudo", unread or fault
         else:
             break
     return Front(rest, variables, by_sudo, unread or why_another_place(variables))
@@ -83,7 +83,7 @@ def _behind_program(program: str, words: list[str]) -> tuple[list[str], str]:
 
 
 def behind_python(words: Sequence[str]) -> tuple[list[str], str] | None:
-    """Behind ``python -m``: the module and its words, and which option of Python changes what it sees; None without."""
+    """The module and its words after ``python -m``, and the option that changes its imports; None without ``-m``."""
     if not words or not _PYTHON.fullmatch(words[0]):
         return None
     rest, unread = list(words[1:]), ""
@@ -101,7 +101,7 @@ def behind_python(words: Sequence[str]) -> tuple[list[str], str] | None:
 
 
 def is_command(words: Sequence[str]) -> bool:
-    """Whether words, with what may be in front, are a command of an installer."""
+    """Whether words, with a possible prefix, are a command of an installer."""
     return _begins(behind_front(words).words)
 
 

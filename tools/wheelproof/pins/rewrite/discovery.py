@@ -1,4 +1,4 @@
-"""Which files of a tree hold requirements, honouring .gitignore. Links to folders are not followed."""
+"""Find files with requirements in a tree, honouring .gitignore. Links to folders are not followed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wheelproof.pins.documents.reading import INSTALLS, kind_of
 from wheelproof.pins.documents.source import LARGEST
 from wheelproof.pins.rewrite.gitignore import Ignored, read_ignored
 
-# Never anybody's sources: version control, environments, caches, what is installed or built.
+# Never sources: version control, environments, caches, installed or built files.
 ALWAYS_SKIPPED = frozenset(
     {".git", ".hg", ".svn", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", "site-packages", ".eggs"}
 )
@@ -23,11 +23,11 @@ _SCRIPT_MARKER = b"# /// script"
 
 
 def find_files(paths: Iterable[Path], *, skip_vendored: bool = False) -> Iterator[tuple[Path, str]]:
-    """Every file that holds requirements, with its kind: a file as named, a folder searched in order of names.
+    """Every file with requirements, and its kind: a file as named, a folder searched in order of names.
 
-    A link to a folder is not searched, and yielded as a LINKED_FOLDER; one that leads nowhere counts as a file by its
-    name. ``skip_vendored`` passes over vendored projects and test data. Raises NotFoundError for a path that does not
-    exist, SourceError for a folder that cannot be read.
+    A link to a folder is not searched, and yielded as a LINKED_FOLDER; a broken link counts as a file by its name.
+    ``skip_vendored`` skips vendored projects and test data. Raises NotFoundError for a path that does not exist,
+    SourceError for a folder that cannot be read.
     """
     for path in paths:
         if path.is_dir():
@@ -63,7 +63,7 @@ def _in_folder(root: Path, *, skip_vendored: bool) -> Iterator[tuple[Path, str]]
 
 
 def _kind_of_entry(entry: os.DirEntry[str], path: str) -> str:
-    """The kind of what is not a folder itself; "" for a file without requirements."""
+    """The kind of an entry that is not a folder; "" for a file without requirements."""
     if entry.is_symlink() and Path(entry.path).is_dir():  # entry.is_dir() raises for a link in a loop
         return "" if entry.name in ALWAYS_SKIPPED else LINKED_FOLDER
     kind = kind_of(Path(path), named=False)
@@ -75,7 +75,7 @@ def _kind_of_entry(entry: os.DirEntry[str], path: str) -> str:
 
 
 def _is_ignored(ignored: tuple[Ignored, ...], path: str, *, is_folder: bool) -> bool:
-    """What the innermost file says that has an opinion."""
+    """Whether the innermost .gitignore with a matching pattern ignores the path."""
     opinions = (patterns.opinion(path, is_folder=is_folder) for patterns in reversed(ignored))
     return next((opinion for opinion in opinions if opinion is not None), False)
 

@@ -1,8 +1,7 @@
-"""What an install of a file would do to the installed torch, before a rewriting and after it, as uv resolves both.
+"""The effect of a file's install on the installed torch, before and after a rewrite, as uv resolves both.
 
-A rewriting takes names out of files; what counts is what installers then do. Requirements of other packages may still
-replace torch, and a constraint that goes may have kept one away. Overrides and excludes of a project count for uv
-alone, which reads them where it is started.
+A rewrite removes names from files. Requirements of other packages may still replace torch, and a removed constraint may
+have prevented that. Overrides and excludes of a project count for uv alone, from the folder in which it starts.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ MOST = 8  # files that are resolved, the others are only named
 
 
 class Fate(StrEnum):
-    """What becomes of the installed torch."""
+    """The fate of the installed torch."""
 
     KEPT = "kept"
     REPLACED = "replaced"
@@ -36,7 +35,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an install would do: ``message`` says it for people, with what requires it."""
+    """The effect of an install: ``message`` is for people and names the requiring package."""
 
     fate: Fate
     message: str = ""
@@ -52,7 +51,7 @@ class Effect:
 
     @property
     def sentence(self) -> str:
-        """For people: what the rewriting brought about, and what would help where torch does not stay."""
+        """For people: the effect of the rewrite, and a remedy if torch is replaced."""
         if self.after.fate is Fate.KEPT:
             was = "" if self.before.fate is Fate.KEPT else f"; before: {self.before.message}"
             return f"{self.path}: after the rewriting {self.after.message}{was}"
@@ -69,7 +68,7 @@ Ask = Callable[[Sequence[str], Sequence[str]], Outcome]
 
 
 def effects(plan: Plan, ask: Ask, targets: Sequence[Target]) -> Iterator[Effect]:
-    """The effect on each changed file that says what an install brings; ``ask`` resolves requirements and constraints.
+    """The effect on each changed file with requirements to install; ``ask`` resolves requirements and constraints.
 
     An installer that gives no answer makes an unknown effect.
     """
@@ -102,14 +101,14 @@ def _outcome(document: Document, ask: Ask, targets: Sequence[Target]) -> Outcome
 
 
 def _requirements(document: Document, targets: Sequence[Target]) -> list[str]:
-    """What an install without extras brings, as PEP 508; addresses of the tree are not contacted."""
-    return [text for found in _main(document, targets) if (text := as_pep508(found)) and _is_asked(found, text)]
+    """The requirements of an install without extras, as PEP 508; addresses of the tree are not contacted."""
+    return [text for found in _main(document, targets) if (text := as_pep508(found)) and _is_requested(found, text)]
 
 
 def _skipped(document: Document, targets: Sequence[Target]) -> str:
-    """What an install brings, too, that uv is not asked about; "" when there is nothing."""
+    """Other requirements that uv is not asked about; "" without any."""
     files = [path.name for path in document.includes]
-    texts = [found.text for found in _main(document, targets) if not _is_asked(found, as_pep508(found))]
+    texts = [found.text for found in _main(document, targets) if not _is_requested(found, as_pep508(found))]
     return next(iter((*texts, *files)), "")
 
 
@@ -124,7 +123,7 @@ def _main(document: Document, targets: Sequence[Target]) -> list[FoundRequiremen
     ]
 
 
-def _is_asked(found: FoundRequirement, text: str) -> bool:
+def _is_requested(found: FoundRequirement, text: str) -> bool:
     return bool(text) and "://" not in text and found.certain
 
 

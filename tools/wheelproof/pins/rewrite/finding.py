@@ -1,4 +1,4 @@
-"""Which journal belongs to a folder: that of its tree, that of a tree which was moved here, or none."""
+"""Find the journal of a folder: of its tree, or of a tree that was moved here."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class FoundJournal:
 
 
 def find_journal(path: Path, named: Path | None = None) -> FoundJournal:
-    """The journal for a file or folder of a tree: ``named``, else that of the nearest folder upwards that has one.
+    """The journal for a file or folder of a tree: ``named``, else of the nearest parent folder with one.
 
-    Without either it is the one of a tree that is not there any more, when its files are here as it left them. Raises
-    NotFoundError when there is no such journal, or more than one; SourceError when the state folder or ``named`` is not
-    this user's; FormatError and UsageError when ``named`` is not a journal for this tree.
+    Without either, the journal of a tree that no longer exists, if its files are here unchanged. Raises NotFoundError
+    when there is no such journal, or more than one; SourceError when the state folder or ``named`` is not this user's;
+    FormatError and UsageError if ``named`` is no journal of this tree.
     """
     folder = real_path(path) if path.is_dir() else real_path(path.parent)
     if named is not None:
@@ -68,7 +68,7 @@ def find_journal(path: Path, named: Path | None = None) -> FoundJournal:
 def _named(folder: Path, named: Path) -> FoundJournal:
     """A journal that the user names, for the tree in which ``folder`` is.
 
-    One of the first version says nothing about its tree: when it is in a nested tree, it is for that one.
+    The first version does not record its tree: in a nested tree, a journal belongs to that tree.
     """
     root = tree_of([folder]).root
     place = real_path(named.parent)
@@ -114,7 +114,7 @@ def _journals(state: Folder, names: list[str]) -> Iterator[tuple[Path, Journal]]
 
 
 def _root_with(journal: Journal, folder: Path) -> Path | None:
-    """The nearest folder, upwards, that holds each file of a journal as it was or became, and one as it became."""
+    """The nearest parent folder with each file of a journal in its old or new state, and one in the new."""
     chains = journal.records
     for root in ancestors(folder):
         if all(os.path.lexists(root / path) for path in chains):
@@ -132,7 +132,7 @@ def _is_rewritten(journal: Journal, root: Path) -> bool:
 
 
 def _digests(journal: Journal, root: Path) -> Iterator[tuple[str, str]]:
-    """The sha256 of each file of a journal, below ``root``; "" for one that is missing or cannot be read."""
+    """The sha256 of each file of a journal, below ``root``; "" for a missing or unreadable file."""
     with contextlib.suppress(SourceError), open_folder(root) as opened:
         for path in journal.records:
             try:
@@ -143,7 +143,7 @@ def _digests(journal: Journal, root: Path) -> Iterator[tuple[str, str]]:
 
 
 def restore_command(journal: Path | None, root: Path | None) -> str:
-    """The command that restores a tree, in backticks; None stands for what it finds by itself."""
+    """The command that restores a tree, in backticks; None if it finds the value itself."""
     named = [option("--journal", str(journal))] if journal else []
     return f"`{in_words(run('wheelproof', 'pins', 'restore', *named, operands=[str(root)] if root else []))}`"
 
@@ -167,7 +167,7 @@ def old_journals(path: Path, *, below: bool) -> Iterator[Path]:
 
 
 def as_shown(journal: Path) -> Iterator[str]:
-    """What a journal in the tree would restore, in sentences; it is read, but not used."""
+    """The files that a journal in the tree would restore, in sentences; nothing is restored."""
     yield f"{journal} is in the tree, where anyone may have put it: it is ignored"
     root = tree_of([journal.parent]).root
     try:

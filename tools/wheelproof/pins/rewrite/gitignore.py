@@ -1,4 +1,4 @@
-"""What a .gitignore says of a path (gitignore(5)): patterns with *, **, ?, [...], !, slashes anywhere."""
+"""Match paths against a .gitignore (gitignore(5)): patterns with *, **, ?, [...], !, and slashes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PART = re.compile(
     r"|\[(?P<not>[!^]?)(?P<set>\]?(?:\[:\w+:\]|\\.|[^]\\])*)\]|\\?(?P<plain>.)"
 )
 _WILD = {"folders": "(?:.*/)?", "all": ".*", "stars": "[^/]*", "one": "[^/]"}
-_MEMBER = re.compile(r"\[:(\w+):\]|\\(.)|[\[^&~|]")  # of a set: what means another thing to re
+_MEMBER = re.compile(r"\[:(\w+):\]|\\(.)|[\[^&~|]")  # of a set: characters with another meaning in re
 _CLASSES = {"alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "digit": "0-9", "lower": "a-z", "space": r"\s", "upper": "A-Z"}
 
 
@@ -23,7 +23,7 @@ class Ignored:
     """The patterns of one file, last first; ``base`` is its folder, "" or with a slash at the end."""
 
     base: str
-    patterns: tuple[tuple[re.Pattern[str], bool, bool], ...]  # what matches, whether negated, whether only folders
+    patterns: tuple[tuple[re.Pattern[str], bool, bool], ...]  # pattern, negated, folders only
 
     def opinion(self, path: str, *, is_folder: bool) -> bool | None:
         """True when ignored, False when not after all (!), None when no pattern matches."""

@@ -1,4 +1,4 @@
-"""A tree that one run holds: its lock, its journal, and its files, reached from its open root without any link."""
+"""A tree locked by one run: its lock, its journal, and its files, opened below its root without following links."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from wheelproof.pins.rewrite.state import open_state
 
 @dataclass(frozen=True, slots=True)
 class HeldTree:
-    """A tree and its journal; only :func:`hold` makes one, so whoever has it is alone in the tree."""
+    """A tree and its journal; only :func:`hold` makes one, with the tree locked."""
 
     root: Folder
     journal: JournalFile
 
     def read(self, path: str) -> bytes | None:
-        """The content of a file of the tree; None when it is not present. Raises SourceError where a link is."""
+        """The content of a file of the tree; None when it is not present. Raises SourceError if it is a link."""
         return read_below(self.root, path)
 
     def put(self, record: Record, content: bytes, expected: str | None) -> None:
-        """Replace a file of the tree, durably, if the sha256 of what it holds now is ``expected`` (None: no file).
+        """Replace a file of the tree, durably, if its sha256 is ``expected`` (None: no file).
 
-        Raises SourceError when it holds something else, or cannot be written.
+        Raises SourceError when its content differs, or cannot be written.
         """
         with self.folder_of(record.path) as folder:
             folder.remove(record.temporary)
@@ -50,12 +50,12 @@ class HeldTree:
         folder.replace(record.temporary, record.name)
 
     def clean(self, record: Record) -> None:
-        """Remove what a run left next to a file when it died. Raises SourceError."""
+        """Remove the temporary file of a run that died. Raises SourceError."""
         with contextlib.suppress(NotFoundError), self.folder_of(record.path) as folder:
             folder.remove(record.temporary)
 
     def folder_of(self, path: str) -> contextlib.AbstractContextManager[Folder]:
-        """The open folder of a file of the tree. Raises NotFoundError, and SourceError where a link is."""
+        """The open folder of a file of the tree. Raises NotFoundError, and SourceError if it is a link."""
         return _folder_below(self.root, path)
 
 
@@ -63,13 +63,13 @@ LOCK = "lock"
 
 
 class ChangedMeanwhileError(SourceError):
-    """A file is not what it was when the run began."""
+    """A file changed since the run began."""
 
 
 def read_below(root: Folder, path: str) -> bytes | None:
     """The content of the file at a path relative to ``root``; None when it is not present.
 
-    Raises SourceError where a link is.
+    Raises SourceError if it is a link.
     """
     try:
         with _folder_below(root, path) as folder:

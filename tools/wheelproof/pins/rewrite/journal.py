@@ -1,11 +1,11 @@
-"""The journal: what every file held before it was rewritten, durable before the first of them is touched.
+"""The journal: the content of every file before a rewrite, saved before the first one is changed.
 
-A journal is a stack of transactions. Each file of a transaction is, at any moment, what it was before or what it
-became; which of the two, its hash says. So a process may die anywhere, and nothing needs to be noted afterwards.
+A journal is a stack of transactions. Each file of a transaction has, at any moment, its old or its new content, told
+apart by hash. So a process may die anywhere.
 
 It is a file of lines: a header with the tree, then one JSON array for each transaction. Its paths are relative to the
-tree, and lead nowhere else: not upwards, not through links, not into what belongs to version control. An older version
-wrote one JSON object, with paths relative to the folder of the journal.
+tree, and never lead out of it, through links, or into folders of version control. An older version wrote one JSON
+object, with paths relative to the folder of the journal.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from wheelproof.pins.rewrite.state import check_own
 SCHEMA, FIRST_SCHEMA = "wheelproof.pins-journal/2", "wheelproof.pins-journal/1"
 LARGEST_JOURNAL = 32 * 1024 * 1024  # bytes
 _MOST_VALUES = 1_000_000  # of JSON
-_MOST_CONTENT = 128 * 1024 * 1024  # bytes of originals, which a few bytes of a journal may stand for
+_MOST_CONTENT = 128 * 1024 * 1024  # bytes of originals, which a small compressed journal may contain
 _ABOUT = "what `wheelproof pins rewrite` changed; `wheelproof pins restore` gives it back"
 TEMPORARY = ".wheelproof"
 _TEMPORARY_NAME = re.compile(r"\.(.+)\.[0-9a-f]{16}\.wheelproof", re.DOTALL)
@@ -39,7 +39,7 @@ _TEMPORARY_NAME = re.compile(r"\.(.+)\.[0-9a-f]{16}\.wheelproof", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A file of a transaction: its content before, the edits, the sha256 of what they made of it.
+    """A file of a transaction: its content before, the edits, the sha256 of the result.
 
     ``path`` is relative to the tree. ``temporary`` is the name, in the same folder, under which new content is written.
     """
@@ -84,7 +84,7 @@ class Journal:
 
 @dataclass(frozen=True, slots=True)
 class JournalFile:
-    """Where a journal is: the open folder, and the name in it."""
+    """The place of a journal: the open folder, and the name in it."""
 
     folder: Folder
     name: str
@@ -104,7 +104,7 @@ class JournalFile:
         return None if data is None else parse_journal(data, self.path, root)
 
     def sweep(self) -> None:
-        """Remove what a run left of the journal that died before that was complete. Raises SourceError."""
+        """Remove the incomplete journal of a run that died. Raises SourceError."""
         self.folder.remove(f"{self.name}{TEMPORARY}")
 
     def write(self, journal: Journal) -> None:
@@ -139,7 +139,7 @@ def digest(data: bytes) -> str:
 
 def temporary_for(name: str) -> str:
     """An unused name for the new content of the file ``name``."""
-    return f".{name[:50]}.{os.urandom(8).hex()}{TEMPORARY}"  # 255 bytes at most, whatever the characters
+    return f".{name[:50]}.{os.urandom(8).hex()}{TEMPORARY}"  # 255 bytes at most, in any characters
 
 
 def parse_journal(data: bytes, path: Path, root: Path) -> Journal:
@@ -239,9 +239,9 @@ def _edits(documents: Iterable[tuple[int, int, str]]) -> Iterator[Edit]:
 
 
 def confined(name: object, base: Path, root: Path) -> str:
-    """The path of a record, relative to the tree at ``root``; ``base`` is what it is relative to in the journal.
+    """The path of a record, relative to the tree at ``root``; ``base`` is the folder of the journal's paths.
 
-    Raises FormatError when it leads out of the tree, or into what belongs to version control.
+    Raises FormatError when it leads out of the tree, or into a folder of version control.
     """
     if not isinstance(name, str) or not name or "\0" in name:
         raise FormatError(f"the journal names {str(name)[:200]!r}, which is not a path")

@@ -1,8 +1,8 @@
 """One run at a time in a tree: locks on ranges of one file, which the system releases when a process dies.
 
-A path stands for one byte of the file, at an offset made of its hash. A run holds that of its tree alone, and shares
-those of the folders above it, so that runs in nested trees exclude each other, too. These are open file description
-locks (fcntl(2), F_OFD_SETLK): threads exclude each other as processes do, and NFS has them as well.
+Each path has one byte of the file, at an offset from its hash. A run locks the byte of its tree exclusively and those
+of the parent folders shared, so that runs in nested trees exclude each other, too. These are open file description
+locks (fcntl(2), F_OFD_SETLK): they work between threads, too, and on NFS.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def only_run(
 ) -> Iterator[None]:
     """Hold the paths ``alone`` alone, and ``shared`` with others, by the lock file ``name`` in ``folder``.
 
-    ``on_wait`` is called once when another run holds one of them. Raises DeadlineError after ``wait`` seconds, and
+    ``on_wait`` is called once if another run has one of the locks. Raises DeadlineError after ``wait`` seconds, and
     SourceError when the file cannot be made or locked.
     """
     path = folder.path / name

@@ -1,7 +1,7 @@
-"""What uv matches with the resolution (``match-runtime``) when the resolution has no torch any more.
+"""Handle uv's ``match-runtime`` entries when the resolution has no torch any more.
 
 uv then refuses to sync: "declared as an extra build dependency with `match-runtime = true`, but was not found in the
-resolution". A build without isolation sees the installed torch instead, which is what the entry was for.
+resolution". A build without isolation sees the installed torch instead, the purpose of the entry.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LIST = "no-build-isolation-package"
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """The entries that go, the texts that come in their place, and what is to be said."""
+    """The removed entries, their replacements, and the notices."""
 
     changes: tuple[Change, ...] = ()
     insertions: tuple[tuple[Span, str], ...] = ()
@@ -28,7 +28,7 @@ class Matching:
 
 
 def unmatched_builds(document: Document, policy: Policy, changes: Sequence[Change]) -> Matching:
-    """What becomes of the entries whose package leaves the resolution with these changes.
+    """The changes of entries whose package leaves the resolution.
 
     Where the project is built without isolation already, its entry stays, and a notice says so.
     """
@@ -80,7 +80,7 @@ def _array(statements: Iterable[Header | Statement], keys: KeyPath) -> Value | N
 def _insertion(
     text: str, statements: Sequence[Header | Statement], prefix: KeyPath, array: Value | None, names: tuple[str, ...]
 ) -> tuple[Span, str] | None:
-    """Where the names are put: at the end of the array, or in a new one after the last key of the table."""
+    """The position for the names: at the end of the array, or in a new one after the last key of the table."""
     quoted = ", ".join(f'"{name}"' for name in names)
     if array is not None:
         if not array.members:
@@ -95,7 +95,7 @@ def _insertion(
 
 
 def _ends(text: str, statements: Sequence[Header | Statement], prefix: KeyPath) -> Iterator[int]:
-    """Behind the header of the table, if it has one; else, where the table is the document, its beginning."""
+    """The position after the table's header; the beginning of the document for the top-level table."""
     if not prefix:
         yield 0
     for entry in statements:

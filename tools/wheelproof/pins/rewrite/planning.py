@@ -1,4 +1,4 @@
-"""Plans what would happen to files, and proves every result before anything is written."""
+"""Plan the changes of files, and verify every result before anything is written."""
 
 from __future__ import annotations
 
@@ -35,12 +35,11 @@ from wheelproof.pins.rewrite.wording import is_override, replacement
 
 
 def plan(paths: Sequence[Path], policy: Policy, *, skip_vendored: bool = False) -> Plan:
-    """What would happen to the requirements of files and folders under a policy. Nothing is written.
+    """The planned changes of requirements in files and folders under a policy. Nothing is written.
 
-    Folders are searched for every file that holds requirements; what ``-r`` and ``-c`` name is followed, each file
-    once. A file outside of the tree, to which a link or an option leads, is read and never changed. Raises
-    NotFoundError for a path that is not present, SourceError for one that cannot be read, FormatError for a document
-    that is broken: a plan is whole, or there isn't one.
+    Folders are searched for every file with requirements; ``-r`` and ``-c`` are followed, each file once. Files outside
+    of the tree are read and never changed. Raises NotFoundError for a missing path, SourceError for an unreadable one,
+    FormatError for a malformed document: there are no partial plans.
     """
     notices: list[Notice] = []
     tree = tree_of(paths)
@@ -59,13 +58,13 @@ def names_in(document: Document) -> set[str]:
 
 
 def unmatched(policy: Policy, names: Iterable[str]) -> Iterator[Notice]:
-    """A notice for each name or glob that the user asks for and that matches none of the names in what was read."""
+    """A notice for each name or glob of the user that matches no name in the documents."""
     for pattern in policy.unmatched(names):
         yield Notice("package-unmatched", f"--package {pattern} matches nothing in the files that were read")
 
 
 def outside_notice(path: Path, tree: Tree, consequence: str) -> Notice | None:
-    """A notice about a file that is not in the tree, links resolved; None about one that does."""
+    """A notice about a file outside of the tree, links resolved; None for a file inside."""
     if tree.holds(path):
         return None
     target = real_path(path)
@@ -80,7 +79,7 @@ def read_all(
     skip_vendored: bool = False,
     on_error: Callable[[Path, WheelproofError], None] | None = None,
 ) -> Iterator[tuple[Path, Document]]:
-    """Every document, each once, whatever its names; ``tell`` hears of included files that are not present.
+    """Every document, each once; ``tell`` is called for included files that are missing.
 
     With ``on_error`` a file that cannot be read is passed to it, and the others continue; else its error is raised. A
     link to a folder outside of the tree is not followed: it goes to ``on_error``, else to ``tell``.
@@ -123,12 +122,12 @@ def read_all(
 
 
 def _kind_of_included(path: Path) -> str:
-    """What ``-r`` names is a requirements file of any name; uv also takes projects and scripts."""
+    """The kind of a file named by ``-r``: a requirements file of any name; uv also accepts projects and scripts."""
     return (kind_of(path) if path.suffix in (".toml", ".cfg", ".py") else "") or "requirements"
 
 
 def plan_document(path: Path, document: Document, policy: Policy) -> FilePlan:
-    """What would happen to one document. Raises FormatError when the result could not be proven right."""
+    """The planned changes of one document. Raises FormatError if the result cannot be verified."""
     meant = [found for found in document.requirements if policy.wants(found)]
     wanted = [found for found in meant if found.role is not Role.COMMAND] if document.rewritable else []
     changes: list[Change] = []
@@ -165,7 +164,7 @@ def plan_document(path: Path, document: Document, policy: Policy) -> FilePlan:
 
 
 def _of_command(found: FoundRequirement) -> Notice:
-    """The notice about what a command installs: commands are not rewritten."""
+    """The notice about a command's requirement: commands are not rewritten."""
     message = f"`{found.place.section} {found.text}` in {found.place.path.name} is not rewritten"
     return Notice("install-command", message, found.place, about=(found.name,))
 
@@ -213,7 +212,7 @@ def _covers(spans: list[Span], at: int) -> bool:
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
-    """The spans in order, those that touch or overlap joined."""
+    """The spans in order, touching or overlapping ones joined."""
     merged: list[Span] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:
@@ -234,7 +233,7 @@ def _orphan_indexes(document: Document, policy: Policy, changes: list[Change]) -
 
 
 def _standing_notices(document: Document, policy: Policy, changes: list[Change], gone: set[Place]) -> Iterator[Notice]:
-    """The notices that hold: about a name that is meant, at a place that stays, after a change if they need one."""
+    """The notices that apply: about a matching name, at a place that stays, after a change if they need one."""
     gone = gone | {change.found.place for change in changes}
     locked = document.kind == "lock"
     matched = {change.found.name for change in changes if change.found.role is Role.MATCHED}
@@ -245,7 +244,7 @@ def _standing_notices(document: Document, policy: Policy, changes: list[Change],
             policy.means(name) or (locked and policy.means_conda(name)) for name in notice.about
         )
         if notice.code == "install-file" or (notice.code == "dynamic" and document.commands):
-            continue  # `pins check` says what could not be read; here it changes nothing
+            continue  # `pins check` reports unreadable requirements; here they change nothing
         serves_still = notice.code == "index-kept" and policy.mode is not Mode.DROP
         if meant and notice.place not in gone and (changes or not notice.on_change) and not serves_still:
             yield notice
@@ -259,7 +258,7 @@ def _standing_notices(document: Document, policy: Policy, changes: list[Change],
             yield Notice(code, message, place)
 
 
-# What a change of a section leaves behind.
+# Follow-up notices after a change of a section.
 _AFTER_CHANGE = (
     ("build-system.requires", "build-requires", "build-system.requires changes: install with --no-build-isolation"),
     ("tool.poetry.", "stale-lock", "poetry.lock is stale now: run `poetry lock`"),

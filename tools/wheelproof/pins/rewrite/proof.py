@@ -1,4 +1,4 @@
-"""Proves a planned result: nothing outside the planned spans differs, it parses, and it requires what was meant."""
+"""Verify a planned result: only the planned spans differ, it parses, and it has the intended requirements."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _requirements(file: FilePlan) -> str:
 
 
 def _values(file: FilePlan, after: Source) -> str:
-    """The values of the whole document, where there is a parser that is not ours."""
+    """The values of the whole document, if there is a parser that is not ours."""
     kind, before = file.document.kind, file.document.source
     if kind in {"pyproject", "pixi", "hatch", "script", "uv.toml", "pipfile"}:
         texts = (metadata_of(source.text) if kind == "script" else source.text for source in (before, after))

@@ -1,4 +1,4 @@
-"""Writes the files of a plan, all or none, after noting in the journal what was there."""
+"""Writes the files of a plan, all or none, after saving the old contents in the journal."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _record(file: FilePlan, root: Path) -> Record:
 def _take_back(
     tree: HeldTree, journal: Journal, records: Sequence[Record], done: Sequence[Record], error: BaseException
 ) -> None:
-    """Undo what was done of a transaction, and forget it, but for files with which that is not possible any more."""
+    """Undo a partial transaction and remove it from the journal, except for files that cannot be undone."""
     left = tuple(record for record in records if not _is_taken_back(tree, record, done=record in done))
     for record in records:
         with contextlib.suppress(WheelproofError):
@@ -72,7 +72,7 @@ def _take_back(
 
 
 def _is_taken_back(tree: HeldTree, record: Record, *, done: bool) -> bool:
-    """Whether a file holds what was there, or was never written; what someone has edited since is left alone."""
+    """Whether a file has its old content, or was never written; later edits are kept."""
     written = done
     try:
         content = tree.read(record.path)

@@ -1,4 +1,4 @@
-"""Gives back what was there before files were rewritten, from the journal."""
+"""Restore the contents of rewritten files from the journal."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class ChangedSinceError(WheelproofError):
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What a restoration did: the files that were given back, those merged into, and those that needed nothing.
+    """The result of a restoration: files restored, merged, and unchanged.
 
-    ``left`` are those that could not be read, such as after a folder that is a link now; the journal keeps them.
+    ``left`` are unreadable files, such as below a folder that is now a link; the journal keeps them.
     """
 
     restored: tuple[Path, ...] = ()
@@ -35,9 +35,9 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class _Undone:
-    """A file that holds ``present`` (None: it is missing) and is to hold ``content``.
+    """A file with content ``present`` (None: missing) that becomes ``content``.
 
-    ``changed`` says that it, or what a later rewriting found in it, is not what the one before had made of it.
+    ``changed``: it was edited after a rewrite.
     """
 
     record: Record
@@ -63,8 +63,8 @@ def restore(tree: HeldTree, *, force: bool = False) -> Restored:
 
     A journal of another tree, of which this one is a copy, stays. Everything is planned before the first file is
     touched. Raises NotFoundError without a journal; ChangedSinceError, with nothing written, when a file has been
-    changed since; SourceError when one cannot be read or written. With ``force`` what was removed is restored into
-    changed files where its surroundings are still there, else it raises FormatError; what cannot be read is left.
+    changed since; SourceError when one cannot be read or written. With ``force`` removed requirements are merged into
+    changed files if their surroundings exist, else FormatError is raised; unreadable files are left.
     """
     root = tree.root.path
     journal = tree.journal.read(root)
@@ -85,7 +85,7 @@ def restore(tree: HeldTree, *, force: bool = False) -> Restored:
     writing = [found for found in undone if found.is_written]
     of_a_copy = journal.tree != root and journal.tree.exists()
     kept = tuple(tuple(chain) for chain in left)
-    if changed and writing and not of_a_copy:  # what a merge makes is nowhere yet: a death now must lose nothing
+    if changed and writing and not of_a_copy:  # save a merge before writing, in case the process dies
         tree.journal.write(replace(journal, transactions=(*kept, tuple(found.as_record for found in writing))))
     for found in writing:
         tree.put(found.record, found.content or b"", None if found.present is None else digest(found.present))
@@ -100,7 +100,7 @@ def restore(tree: HeldTree, *, force: bool = False) -> Restored:
 
 
 def _planned(tree: HeldTree, journal: Journal, *, force: bool) -> tuple[list[_Undone], list[list[Record]]]:
-    """What the files are to hold, and with ``force`` the records of those that cannot be read."""
+    """The contents to restore, and with ``force`` the records of unreadable files."""
     undone, left = [], []
     for path, chain in journal.records.items():
         try:
@@ -115,10 +115,10 @@ def _planned(tree: HeldTree, journal: Journal, *, force: bool) -> tuple[list[_Un
 
 
 def _undone(chain: Sequence[Record], present: bytes | None, path: Path, *, force: bool) -> _Undone:
-    """What a file is to hold once its records, first to last, are undone; where nothing fits, what ``force`` makes.
+    """The content of a file after undoing its records, first to last; merged with ``force`` if no state matches.
 
-    Each time the last record counts that knows the content, be it as what it made or as what it found. Those after it
-    were undone by hand, or never done; if one of them found what nothing else knows, the file was changed.
+    The last record that knows the content, as its result or its origin, counts. Later ones were undone by hand or never
+    done; if one of them started from an unknown content, the file was changed.
     """
     content, left, changed = present, len(chain), False
     known = {record.rewritten for record in chain}
@@ -162,7 +162,7 @@ def _merged(path: Path, content: bytes, original: bytes, edits: Sequence[Edit]) 
 
 
 def _find(content: bytes, before: bytes, replacement: bytes, after: bytes) -> int | None:
-    """Where the edit is now: by the most context that is still present, halved until it matches or has no context."""
+    """The present position of the edit: by its context, halved until it matches or is empty."""
     size = max(len(before), len(after))
     while True:
         head, tail = before[len(before) - min(size, len(before)) :], after[:size]

@@ -46,7 +46,7 @@ def existing_state() -> Iterator[Folder | None]:
 
 def _enter_home(stack: contextlib.ExitStack) -> Folder:
     folder = stack.enter_context(open_folder(_state_home()))
-    _check_owner(folder.status, folder.path, others=(0,))  # a folder of the system may hold one for each user
+    _check_owner(folder.status, folder.path, others=(0,))  # a system folder may have one folder per user
     return folder
 
 
@@ -85,8 +85,8 @@ def _check_owner(status: os.stat_result, path: Path, *, others: tuple[int, ...] 
 def _state_home() -> Path:
     """``$XDG_STATE_HOME``, which by its specification is absolute or ignored, else ``.local/state`` in the home.
 
-    The home is ``$HOME`` when this user owns it, else that of the list of users: under sudo, and in containers of CI
-    systems, HOME is often another user's.
+    The home is ``$HOME`` when this user owns it, else the home in the user database: under sudo, and in containers of
+    CI systems, HOME is often another user's.
     """
     named = Path(os.environ.get("XDG_STATE_HOME", ""))
     if named.is_absolute():

@@ -1,4 +1,4 @@
-"""Plans for people and for programs: a summary first, then what happens where."""
+"""Plans for people and for programs: a summary first, then the changes by place."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COLORS = {"-": "31", "+": "32", "@": "36"}
 def as_text(plan: Plan, undo: str, *, written: bool, diff: bool, color: bool, effects: Sequence[Effect] = ()) -> str:
     """The summary, then each file with its changes (or the diff), then the warnings, then how to ``undo`` it.
 
-    Between them stand the ``effects``: what installs would do to the installed torch.
+    Between them are the ``effects`` of installs on the installed torch.
     """
     lines = [_headline(plan, written=written)]
     for file in plan.changed:

@@ -1,4 +1,4 @@
-"""The tree that a command works on: what may be written is in it, links resolved, and it has one journal."""
+"""The tree that a command works on: writable files are in it, links resolved, and it has one journal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wheel_checks.sources.repository import VERSION_CONTROL, repository_of
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A tree by the real path of its ``root``; only what is below one of ``within`` is written."""
+    """A tree by the real path of its ``root``; only files below one of ``within`` are written."""
 
     root: Path
     within: tuple[Path, ...]
@@ -33,7 +33,7 @@ def tree_of(paths: Sequence[Path]) -> Tree:
     """The tree of the files and folders that a user names: their repository, else the folder that was named.
 
     A file outside of every repository belongs to its folder. Of nested trees the outer one counts; paths of several
-    trees belong to the folder that holds all of them.
+    trees belong to their common parent folder.
     """
     found = list(dict.fromkeys(_root_of(path) for path in paths))
     within = tuple(root for root in found if not any(root != other and root.is_relative_to(other) for other in found))
@@ -41,7 +41,7 @@ def tree_of(paths: Sequence[Path]) -> Tree:
 
 
 def tree_to_write(paths: Sequence[Path]) -> Tree:
-    """As :func:`tree_of`; raises UsageError for several trees when the folder that holds them holds the home, too."""
+    """As :func:`tree_of`; raises UsageError for several trees whose common parent folder contains the home."""
     tree = tree_of(paths)
     if len(tree.within) > 1 and holds_home(tree.root):
         raise UsageError(

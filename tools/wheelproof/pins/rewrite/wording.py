@@ -1,4 +1,4 @@
-"""What a requirement becomes when it keeps its name alone, or is pinned to what is installed."""
+"""The new text of a requirement that is unpinned, or pinned to the installed version."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CONDA_HEAD = re.compile(r"(?:[\w.-]+(?:/[\w-]+)?::)?[A-Za-z0-9._-]+")
 def replacement(found: FoundRequirement, policy: Policy) -> str | None:
     """The text for each span of ``found.values``; None when the requirement goes.
 
-    A text equal to what is there means that nothing changes.
+    An equal text means no change.
     """
     if policy.mode is Mode.DROP:
         return _guard(found) if is_override(found) else None
@@ -35,7 +35,7 @@ def replacement(found: FoundRequirement, policy: Policy) -> str | None:
 
 
 def is_override(found: FoundRequirement) -> bool:
-    """Whether a requirement overrides those of others in uv: without it these would count again."""
+    """Whether a uv override replaces requirements of other packages, which would apply again without it."""
     return found.role is Role.CONSTRAINT and found.place.section.endswith("override-dependencies")
 
 
@@ -54,7 +54,7 @@ def _pep508(found: FoundRequirement, version: str) -> str:
 
 
 def _marker(text: str, start: int) -> str:
-    """The marker as it is written, with the white space in front of it. Behind a URL it needs a space before it."""
+    """The marker as it is written, with the white space in front of it. After a URL it needs a space."""
     at = text.find(";", start)
     while at > 0 and is_url(text[start:at]) and not text[at - 1].isspace():
         at = text.find(";", at + 1)

@@ -1,1 +1,1 @@
-"""What is installed: distributions, their files, compiled modules, and where all of it came from."""
+"""Read installed distributions, their files, compiled modules, and origins."""

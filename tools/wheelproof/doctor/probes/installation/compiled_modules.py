@@ -35,12 +35,10 @@ _TORCH_LIBRARY = re.compile(r"lib(?:torch|c10)\w*\.so")
 def unresolved_symbols(
     tree: FileTree, torch_folder: str, modules: Iterable[tuple[str, str]], libraries: Mapping[str, str]
 ) -> tuple[UnresolvedSymbol, ...]:
-    """The ``modules``, (path, distribution), that need symbols which no library of the torch in ``torch_folder``
-    defines.
+    """The ``modules``, (path, distribution), that need symbols missing in the torch in ``torch_folder``.
 
-    ``libraries`` are those of other distributions, by file name: what a module needs of one of them is not torch's. A
-    module that needs a whole library which this torch lacks is omitted, and nothing is said of a torch that is
-    damaged.
+    ``libraries`` belong to other distributions, by file name: their symbols are not torch's. Modules that need a
+    library which this torch lacks are omitted, and so is a damaged torch.
     """
     folder = f"{torch_folder}/lib"
     own = [f"{folder}/{name}" for name in tree.names(folder) if _TORCH_LIBRARY.fullmatch(name)]
@@ -49,7 +47,7 @@ def unresolved_symbols(
 
         @functools.cache
         def symbols_of(path: str) -> ExportedSymbols:
-            with open_regular(tree.outside(path)) as file:  # what is mapped stays when the file is closed
+            with open_regular(tree.outside(path)) as file:  # the mapping outlives the file object
                 view = stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
             return ExportedSymbols(WholeFile(view))
 
@@ -60,8 +58,8 @@ def unresolved_symbols(
                 lacking = {name for name in needed if _TORCH_LIBRARY.fullmatch(name)} - {Path(one).name for one in own}
                 if not wanted or lacking:
                     continue
-                beside = [symbols_of(libraries[name]) for name in needed if name in libraries]
-                missing = [name for name in wanted if not any(name in symbols for symbols in (*offered, *beside))]
+                others = [symbols_of(libraries[name]) for name in needed if name in libraries]
+                missing = [name for name in wanted if not any(name in symbols for symbols in (*offered, *others))]
                 if missing:
                     found.append(UnresolvedSymbol(path, distribution, missing[0], len(missing)))
         except (FormatError, OSError, ValueError):  # ValueError: mmap of an empty file

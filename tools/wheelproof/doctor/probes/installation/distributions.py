@@ -1,7 +1,7 @@
-"""Which distributions matter to torch, read from the headers of their METADATA alone: an environment may hold hundreds.
+"""Select the distributions related to torch, from the headers of METADATA alone: an environment may have hundreds.
 
-The core is torch, its companions, Triton and NVIDIA's libraries; then what the core requires, without which ``import
-torch`` fails too; then the users, which require torch, and the neighbours, which share NVIDIA's libraries with it.
+The core is torch, its companions, Triton and NVIDIA's libraries; then its requirements, without which ``import torch``
+fails; then the users, which require torch, and the neighbours, which share NVIDIA's libraries with it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _BUILD = re.compile(r"cu\d{2,3}|cpu|rocm[\d.]+|xpu")
 
 @dataclass(frozen=True)
 class Found:
-    """A distribution in ``entry``, a folder of imports; ``folder_name`` is that of its metadata."""
+    """A distribution in ``entry``, a folder of sys.path; ``folder_name`` is its metadata folder."""
 
     tree: FileTree
     entry: str
@@ -68,23 +68,23 @@ class Found:
 
     @property
     def tops(self) -> set[str]:
-        """The first parts of the paths of its files; its name where there is no RECORD."""
+        """The first parts of the paths of its files; its name if there is no RECORD."""
         tops = {name.decode("utf-8", "replace") for name in _TOP.findall(self.record)}
         return (tops or {self.name.replace("-", "_")}) - {"..", "__pycache__", self.folder_name}
 
     def requirements(self) -> Iterator[tuple[str, str]]:
-        """(normalized name, text) of what it requires, but for extras."""
+        """(normalized name, text) of its requirements, except extras."""
         for text in self.requires:
             name = _FIRST_NAME.match(text)
             if name:
                 yield canonicalize_name(name[0]), text
 
     def needs(self) -> set[str]:
-        """The names of what it always requires."""
+        """The names of its unconditional requirements."""
         return {name for name, text in self.requirements() if not _EXTRA.search(text)}
 
     def package(self, build: str = "") -> Package:
-        """What the facts show of it; ``build`` is what its version.py says of it, when it has one."""
+        """Its facts; ``build`` comes from its version.py, if it has one."""
         return Package(
             name=self.name,
             version=self.version,
@@ -100,9 +100,9 @@ class Found:
 
 @dataclass(frozen=True)
 class Chosen:
-    """All distributions that were ``found``, and those that matter: the ``core`` with what it requires, its ``users``.
+    """All ``found`` distributions, and the related ones: the ``core`` with its requirements, and its ``users``.
 
-    ``neighbours`` use NVIDIA's libraries without torch; ``modules`` are those that imports find.
+    ``neighbours`` use NVIDIA's libraries without torch; ``modules`` are importable.
     """
 
     found: Sequence[Found]
@@ -113,7 +113,7 @@ class Chosen:
 
 
 def is_part_of_torch(name: str) -> bool:
-    """Whether an entry of a folder of imports is a folder of torch's, or what an interrupted installation left."""
+    """Whether an entry of a folder of imports is a folder of torch's, or the remains of an interrupted installation."""
     return name in FOLDERS or name.startswith("~")
 
 
@@ -148,12 +148,12 @@ def required_by_core(found: Sequence[Found]) -> list[Found]:
 
 
 def users_of_torch(found: Iterable[Found]) -> list[Found]:
-    """What requires torch, and is not part of the core."""
+    """Distributions that require torch, and are not part of the core."""
     return [one for one in found if not one.is_core and "torch" in one.needs()]
 
 
 def neighbours_of_torch(found: Iterable[Found]) -> list[Found]:
-    """What requires NVIDIA's libraries, be it by an extra, and not torch: CuPy, JAX. The libraries are no orphans."""
+    """Distributions that require NVIDIA's libraries, also by an extra, but not torch: CuPy, JAX."""
     return [
         one
         for one in found
@@ -164,7 +164,7 @@ def neighbours_of_torch(found: Iterable[Found]) -> list[Found]:
 
 
 def folder_names(tree: FileTree, folder: str) -> tuple[str, ...]:
-    """What a folder holds; nothing when it may not be read: imports pass over it, too."""
+    """The names in a folder; empty if it is unreadable, which imports ignore, too."""
     with suppress(SourceError):
         return tree.names(folder)
     return ()

@@ -1,4 +1,4 @@
-"""What the rules for installed wheels find, as facts: which rule, what it says, and the files that it is about."""
+"""Findings of the rules for installed wheels as facts: the rule, its message and its files."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ CUT_OFF, PRESENT = "cut off", "present"  # labels of evidence
 
 
 def file_findings(inside: InstalledEnvironment) -> tuple[FileFinding, ...]:
-    """The failures, those of the environment first.
+    """The failures, the environment's first.
 
-    Two things are inspected besides: what is left of a distribution that lacks files (evidence ``PRESENT``), and
-    whether libraries of another size are cut off (evidence ``CUT_OFF``).
+    Adds the remaining files of a distribution that lacks some (evidence ``PRESENT``), and whether libraries of another
+    size are truncated (evidence ``CUT_OFF``).
     """
     return tuple(islice(_all(inside), MOST_FINDINGS))
 
@@ -70,8 +70,8 @@ def _paths(result: CheckResult, inside: InstalledEnvironment, distribution: Dist
     place = result.location.path if result.location else ""
     if distribution is not None and isinstance(distribution.files, RecordedFiles):
         files = distribution.files
-        told = {"WHL702": files.missing, "WHL703": tuple(file.path for file in files.sizes)}
-        return told.get(result.rule, (place,) if place else ())
+        places = {"WHL702": files.missing, "WHL703": tuple(file.path for file in files.sizes)}
+        return places.get(result.rule, (place,) if place else ())
     whole: dict[str, Callable[[], Sequence[str]]] = {
         "WHL710": lambda: _same_name(inside, place),
         "WHL712": lambda: inside.leftovers,
@@ -115,7 +115,7 @@ def _is_library(path: str) -> bool:
 
 
 def _cut_off(tree: FileTree, path: str) -> str:
-    """What of a library is after the end of its file; "" for one that is complete, however it was changed."""
+    """The part of a library beyond the end of its file; "" if it is complete."""
     elf, _ = read_elf_file(tree, path, {Part.SEGMENTS, Part.SECTIONS})
     if not isinstance(elf, ElfFacts):
         return elf

@@ -1,4 +1,4 @@
-"""What is installed for the interpreter, as far as it matters to torch: distributions, files, libraries and symbols.
+"""Read the installed packages related to torch: distributions, files, libraries and symbols.
 
 Everything is read from files, and nothing is imported or hashed. Of an environment with hundreds of distributions only
 those are compared with the disk that torch needs, or that were compiled against it.
@@ -36,7 +36,7 @@ def read_installed_facts(
     python: str = "",
     environ: Mapping[str, str] | None = None,
 ) -> Installed | Unavailable:
-    """What is installed for ``interpreter``; when that is unknown, for ``python`` as its files show.
+    """The installed packages of ``interpreter``; if that is unknown, of ``python`` as its files show.
 
     ``environ`` gives LD_LIBRARY_PATH, and the active environment when no interpreter is known.
     """
@@ -52,7 +52,7 @@ def read_installed_facts(
 def _without_files(
     tree: FileTree, interpreter: Interpreter | Unavailable, python: str, environ: Mapping[str, str]
 ) -> Environment:
-    """The environment, its entries those of the search path, without what they hold."""
+    """The environment with the entries of the search path, without their files."""
     if isinstance(interpreter, Unavailable):
         found = find_environment(python, variables=environ, root=tree.root)
         return replace(found, entries=tuple(PathEntry(one.path, one.origin, ()) for one in found.entries))
@@ -97,8 +97,7 @@ def _read(environment: Environment, interpreter: Interpreter | Unavailable, envi
 def find_modules(tree: FileTree, search_path: Iterable[str], working_directory: str) -> tuple[ShadowModule, ...]:
     """Every torch and triton that an import could find, in the order of the search: the first of a name is taken.
 
-    Of a folder and a module next to it the folder is taken; a folder without ``__init__.py`` counts for nothing while
-    there is any other.
+    A folder wins over a module next to it; a folder without ``__init__.py`` counts only if there is nothing else.
     """
     folders = [(entry, entry or working_directory) for entry in search_path]
     found: dict[tuple[str, str], ShadowModule] = {}

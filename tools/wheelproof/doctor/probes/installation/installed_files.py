@@ -1,4 +1,4 @@
-"""What the files of the distributions say that matter to torch: what is missing, damaged, mixed, unresolved."""
+"""Judge the files of distributions related to torch: missing, damaged, mixed, unresolved."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WITH_VERSION_FILE = ("torch", "torchvision", "torchaudio")
 
 
 def judge_files(environment: Environment, chosen: Chosen, environ: Mapping[str, str]) -> Installed:
-    """The facts of the chosen distributions; ``environment`` is that of the search path, without files."""
+    """The facts of the chosen distributions; ``environment`` has the search path, without files."""
     tree, core, users = environment.tree, chosen.core, chosen.users
     compiled = [one for one in users if _NATIVE.search(one.record)]
     names = {one.name for one in compiled}
@@ -52,13 +52,13 @@ def judge_files(environment: Environment, chosen: Chosen, environ: Mapping[str, 
 
 
 def _reading(tree: FileTree, environ: Mapping[str, str]) -> Reading:
-    """LD_LIBRARY_PATH is that of this host, and means nothing below another root."""
+    """LD_LIBRARY_PATH of this host does not apply below another root."""
     folders = environ.get("LD_LIBRARY_PATH", "").split(":") if tree.is_this_machine else []
     return Reading(library_path=tuple(filter(None, folders)), host_machine=this_machine().target.machine)
 
 
 def _with_files(environment: Environment, chosen: Sequence[Found]) -> Environment:
-    """The entries with the files of the chosen distributions, and what an interrupted installation left."""
+    """The entries with the files of the chosen distributions, and the remains of interrupted installations."""
     entries = []
     for entry in environment.entries:
         names = folder_names(environment.tree, entry.path)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from wheelproof.doctor.probes.files import text_of
 
-# In the order in which they are read; the last one that sets a variable wins.
+# In reading order; the last file that sets a variable wins.
 SYSTEM_FILES = (
     "/etc/environment",
     "/etc/security/pam_env.conf",
@@ -46,9 +46,9 @@ def read_origins(
 ) -> Mapping[str, str]:
     """By the name of a variable that is set: the file and line that sets it ("/etc/environment:3").
 
-    ``prefix`` is that of the Python environment, ``folder`` the working directory. A variable that no file sets, and
-    with which the first process of a container was started, has the origin "/proc/1/environ". Nothing is run: what a
-    file sets in other ways (by sourcing another, by a command) stays unknown, and such a variable is omitted.
+    ``prefix`` is the Python environment's, ``folder`` the working directory. A variable that no file sets, but the
+    first process of a container has, comes from "/proc/1/environ". Nothing is run: variables set in other ways (by a
+    sourced file, by a command) are omitted.
     """
     files = list(_files(Path(root), environment.get("HOME", ""), prefix, folder))
     first = _first_process(Path(root))
@@ -79,12 +79,12 @@ def _files(root: Path, home: str, prefix: str, folder: str) -> Iterator[tuple[st
 
 
 def _settings(name: str, file: str, lines: Sequence[str]) -> Iterator[str]:
-    """Where a file sets a variable: by ``export NAME=``, ``set -gx NAME``, ``setenv NAME``, or ``NAME DEFAULT=``."""
+    """Lines of a file that set a variable: ``export NAME=``, ``set -gx NAME``, ``setenv NAME``, ``NAME DEFAULT=``."""
     setting = re.compile(rf"\s*(?:(?:export|declare|typeset|set|setenv)\s+(?:-\w+\s+)*)?{re.escape(name)}(?:=|\s+\S)")
     return (f"{file}:{number}" for number, line in enumerate(lines, 1) if setting.match(line))
 
 
 def _first_process(root: Path) -> Mapping[str, str]:
-    """The environment of the first process as it was started: in a container that of the image and of its options."""
+    """The environment of the first process at its start: in a container from the image and its options."""
     pairs = (entry.partition("=") for entry in text_of(root / "proc/1/environ").split("\0"))
     return {name: value for name, equals, value in pairs if equals}

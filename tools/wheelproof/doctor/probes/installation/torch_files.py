@@ -1,4 +1,4 @@
-"""The torch on disk: which one an import finds, and what its files say of it. Nothing of it is imported."""
+"""Find the torch that an import loads, and read its files. Nothing is imported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WITH_RPATH = ("libtorch_cuda.so", "libtorch_hip.so", "libtorch_cpu.so")
 
 
 def read_version(tree: FileTree, path: str) -> Mapping[str, str]:
-    """The texts that a version.py assigns; empty for one that is not present or cannot be parsed."""
+    """The texts that a version.py assigns; empty if it is missing or malformed."""
     try:
         content = tree.read(path, LARGEST_VERSION_FILE)
         values = parse_version_file(path, content).values if content is not None else {}
@@ -88,7 +88,7 @@ def _chunks(read: Callable[[int], bytes]) -> Iterator[bytes]:
 
 
 def _triton(torch: Found, target: Target | Unavailable) -> str:
-    """What torch requires of Triton on this host, without the marker."""
+    """Torch's requirement of Triton on this host, without the marker."""
     for name, text in torch.requirements():
         if name not in _TRITONS:
             continue

@@ -31,7 +31,7 @@ _STDOUT, _STDERR = 1, 2  # as the engine numbers the streams
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one container may take: bytes of memory (``scratch`` of them in /tmp), processes, and processors.
+    """The limits of a container: bytes of memory (``scratch`` of them in /tmp), processes, and processors.
 
     ``output`` are the bytes of standard output, and of standard error, that are kept.
     """
@@ -90,7 +90,7 @@ class Specification:
             stdin_open=True,
             use_config_proxy=False,
             user=f"{os.getuid()}:{os.getgid()}",
-            working_dir="/tmp",  # noqa: S108  # that of the container
+            working_dir="/tmp",  # noqa: S108  # of the container
         )
         return str(made["Id"])
 
@@ -153,7 +153,7 @@ def remove(client: APIClient, container: str) -> bool:
 
 
 def frames(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """The stream number and the bytes of what an attached container without a terminal writes.
+    """The stream number and the bytes of the output of an attached container without a terminal.
 
     In the Engine API ("Stream format" of /containers/{id}/attach) a frame is the number, three zeros, the length as
     four bytes, big endian, and the payload. A payload is given in pieces, as it comes.
@@ -187,14 +187,14 @@ class _TooLateError(Exception):
 
 
 def _chunks(connection: socket.socket, end: float) -> Iterator[bytes]:
-    """What comes from the engine until the container has ended. Raises _TooLateError after ``end``."""
+    """The output of the engine until the container has ended. Raises _TooLateError after ``end``."""
     while True:
         left = end - time.monotonic()
         if left <= 0 or not select.select([connection], [], [], left)[0]:
             raise _TooLateError
         try:
             chunk = connection.recv(1 << 16)
-        except ConnectionError:  # the engine has gone, which the events tell
+        except ConnectionError:  # the engine has stopped, which the events show
             return
         if not chunk:
             return

@@ -1,4 +1,4 @@
-"""Whether this host runs programs of another architecture: what binfmt_misc of the kernel has registered."""
+"""Whether this host runs programs of another architecture: the kernel's registrations of binfmt_misc."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wheel_checks.process.child import StartError, find_program, run
 from wheel_checks.sources.regular_file import read_start
 
 BINFMT = Path("/proc/sys/fs/binfmt_misc")
-DOCKER_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}  # what the engine calls a machine
+DOCKER_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}  # the engine's name of a machine
 _ELF_MACHINES = {"x86_64": 0x3E, "aarch64": 0xB7}  # e_machine, ELF specification
 _LONGEST_ENTRY = 1 << 16  # bytes; a name, a path, a magic and a mask
 _VERSION = re.compile(rb"version (\d{1,4})\.")
@@ -32,7 +32,7 @@ class Interpreter:
 
     @property
     def works_in_containers(self) -> bool:
-        """Flag F: the interpreter was opened when it was registered, so that a container need not hold it."""
+        """Flag F: the interpreter was opened when it was registered, so that a container does not need it."""
         return "F" in self.flags
 
 
@@ -46,7 +46,7 @@ def read_interpreters(folder: Path = BINFMT) -> tuple[Interpreter, ...]:
             lines = read_start(path, _LONGEST_ENTRY).decode("ascii").splitlines()
             entry = dict(line.split(" ", 1) for line in lines if " " in line)
             magic = bytes.fromhex(entry["magic"])
-        except (OSError, KeyError, ValueError):  # an entry by file extension, or one that has just gone
+        except (OSError, KeyError, ValueError):  # an entry by file extension, or one just removed
             continue
         if magic.startswith(b"\x7fELF") and len(magic) >= _MACHINE_OFFSET + 2 and entry.get("offset", "0") == "0":
             machine = int.from_bytes(magic[_MACHINE_OFFSET : _MACHINE_OFFSET + 2], "little")
@@ -55,7 +55,7 @@ def read_interpreters(folder: Path = BINFMT) -> tuple[Interpreter, ...]:
 
 
 def quick_cpu(machine: str, host: str, variables: Mapping[str, str]) -> dict[str, str]:
-    """The variable with which qemu emulates ``machine`` fast enough; none where it is not emulated, or qemu is older.
+    """The variable with which qemu emulates ``machine`` fast enough; none if it is not emulated, or qemu is older.
 
     Debian's programs for arm64 have signed return addresses since trixie, and computing the signatures as the processor
     does takes most of the time: a start of Python 3.13 with 300 modules 221 s, 23 s without (qemu 7.2, 2026-11).

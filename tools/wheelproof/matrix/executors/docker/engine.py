@@ -1,4 +1,4 @@
-"""The connection to a Docker engine, and what its refusals mean to a user."""
+"""The connection to a Docker engine, and its errors in words for users."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TIMEOUT = 20  # seconds that a new connection may take to say its version
 ANSWER = 120  # seconds that any other request may take; an engine of a busy machine is slow
 START_HINT = "on Debian and Ubuntu: apt-get install docker.io; then `systemctl start docker`, or `dockerd` as root"
 
-# What the engine says, in lower case, and what it means: a sentence and what to do.
+# Messages of the engine, in lower case, with their meaning and fix.
 _MEANINGS = (
     (
         "no space left on device",
@@ -48,13 +48,13 @@ _MEANINGS = (
 
 
 class EngineError(SourceError):
-    """The Docker engine is not there, forbids it, or does not do what it was requested."""
+    """The Docker engine is missing, forbids a request, or fails."""
 
 
 def connect(environ: Mapping[str, str] = os.environ) -> APIClient:
     """A client of the engine that DOCKER_HOST names, else of the default one.
 
-    Raises EngineError, which says what to do, when the SDK is not installed or no engine of this host answers.
+    Raises EngineError, with a fix, if the SDK is not installed or no engine of this host answers.
     """
     # Not by import: with a checkout on the path, its folder docker/ would be found.
     try:
@@ -104,7 +104,7 @@ def _knock(host: str) -> None:
 
 @contextlib.contextmanager
 def answering(doing: str) -> Iterator[None]:
-    """What the engine refuses while ``doing`` something becomes an EngineError that says what to do."""
+    """Turn errors of the engine while ``doing`` something into an EngineError with a fix."""
     import docker.errors
     import requests
 
@@ -126,9 +126,9 @@ def answering(doing: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def asking(client: APIClient, method: str, path: str, **parameters: str | int) -> Iterator[Response]:
-    """The answer of the engine to a request, whose headers have come; what follows is there to be read.
+    """The answer of the engine to a request, after its headers; the body is not read yet.
 
-    The SDK has functions for this, which leave connections open. Raises what the SDK raises, see :func:`answering`.
+    The SDK has functions for this, which leave connections open. Raises the errors of the SDK, see :func:`answering`.
     """
     import docker.errors
     import requests

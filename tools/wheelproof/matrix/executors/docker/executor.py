@@ -1,4 +1,4 @@
-"""The executor of cells in containers: whether a cell can run there, its place, and what killed runs left behind."""
+"""The executor of cells in containers: obstacles of a cell, its place, and leftovers of killed runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from wheelproof.matrix.model import Cell
 if TYPE_CHECKING:  # the SDK is an extra, and takes a third of a second to import
     from docker import APIClient
 
-# What every command finds: a home that it can write to, and a name for a user that /etc/passwd does not know.
+# Variables of every command: a writable home, and a user name, which /etc/passwd lacks.
 ENVIRON = {"HOME": "/tmp", "TMPDIR": "/tmp", "USER": "wheelproof", "LOGNAME": "wheelproof", "LANG": "C.UTF-8"}  # noqa: S108  # inside
 
 
@@ -45,8 +45,8 @@ class DockerPlace:
         return self.specification.python
 
     def inside(self, path: Path) -> str:
-        """What a path below one of the mounts is called inside. Raises ValueError for any other path."""
-        absolute = Path(os.path.abspath(path))  # noqa: PTH100  # a link inside a mount stays what it is
+        """The path inside for a path below one of the mounts. Raises ValueError for any other path."""
+        absolute = Path(os.path.abspath(path))  # noqa: PTH100  # a link inside a mount is kept
         for mount in sorted(self.specification.mounts, key=lambda mount: -len(mount.source.parts)):
             source = Path(os.path.abspath(mount.source))  # noqa: PTH100  # as above
             if absolute.is_relative_to(source):
@@ -88,7 +88,7 @@ class DockerExecutor:
         return connect(self.environ)
 
     def blocker(self, cell: Cell) -> Unavailable | None:
-        """Why ``cell`` cannot run in a container here, with what to do about it; None when it can."""
+        """Why ``cell`` cannot run in a container here, with a fix; None if it can."""
         try:
             return (
                 emulation.blocker(cell.platform, platform.machine(), self.binfmt)
@@ -164,7 +164,7 @@ class DockerExecutor:
 
 
 def image_of(cell: Cell) -> str:
-    """The image in which ``cell`` runs: the one that it names, else our Debian. Raises EngineError without one."""
+    """The image in which ``cell`` runs: its own, else our Debian. Raises EngineError without one."""
     if cell.image:
         return cell.image
     image = debian_image(cell)
@@ -184,6 +184,6 @@ def debian_image(cell: Cell) -> Image | None:
 
 
 def python_of(cell: Cell) -> str:
-    """What its interpreter is called on the PATH of the image: ``python3.11``, ``python3.13t``."""
+    """The name of its interpreter on the PATH of the image: ``python3.11``, ``python3.13t``."""
     target = cell.target
     return f"python{target.python[0]}.{target.python[1]}{'t' if target.free_threaded else ''}"

@@ -3,9 +3,8 @@
     python3 first_process.py SECONDS COMMAND ARGUMENT...
 
 It ends with the command's exit status, 128 + N after signal N. It ends early after SECONDS, at SIGTERM, and as soon as
-its standard input is closed: the process that made the container holds the other end, so that no container outlives
-one that was killed. When this process ends, the kernel ends all others of the container. It imports
-little, since an emulated interpreter is slow.
+its standard input is closed: the process that made the container has the other end, so that no container outlives it.
+When this process ends, the kernel ends the others. It imports little, since an emulated interpreter is slow.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def main(seconds: float, command: list[str]) -> int:
     """Run ``command`` for at most ``seconds``; its exit status."""
     end = time.monotonic() + seconds
     terminated: list[int] = []
-    wakes, wake = os.pipe()  # a signal writes into it, so that one select waits for everything
+    wakes, wake = os.pipe()  # signals write into it, so that one select waits for all events
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)

@@ -39,7 +39,7 @@ RECIPE_LABEL = "wheelproof.recipe"
 PACKAGES_LABEL = "wheelproof.packages"
 _NAME = re.compile(rf"{REPOSITORY}:([a-z]+)-(amd64|arm64)")
 
-# What the scripts of the packages would do (users, certificates), and removal of what a container has no use for.
+# Commands in place of the packages' scripts (users, certificates), and removal of unneeded files.
 HOOKS = (
     'cp "$1/usr/share/base-passwd/passwd.master" "$1/etc/passwd"',
     'cp "$1/usr/share/base-passwd/group.master" "$1/etc/group"',
@@ -47,7 +47,7 @@ HOOKS = (
     'find "$1/usr/share/doc" -type f ! -name copyright -delete',
     'rm -rf "$1"/usr/share/man "$1"/usr/share/info "$1"/usr/share/locale',
 )
-# A mirror may lag behind sid, whose index is valid for a week: the signature holds anyway.
+# A mirror may be behind sid, whose index is valid for a week; its signature is still valid.
 LATE_MIRROR = '--aptopt=Acquire::Check-Valid-Until "false"'
 
 
@@ -68,7 +68,7 @@ class Image:
 
     @property
     def name(self) -> str:
-        """What the engine calls it: ``wheelproof/debian:trixie-arm64``, with a digest of further packages."""
+        """Its name in the engine: ``wheelproof/debian:trixie-arm64``, with a digest of further packages."""
         name = f"{REPOSITORY}:{self.suite}-{self.architecture}"
         more = " ".join(sorted(set(self.more)))
         return f"{name}-{hashlib.sha256(more.encode()).hexdigest()[:12]}" if more else name
@@ -82,7 +82,7 @@ class Image:
 
 
 def build(image: Image, *, force: bool = False) -> str:
-    """Make ``image`` unless the engine has it; a sentence that says which. Raises SourceError that says what to do."""
+    """Make ``image`` unless the engine has it; returns a sentence about it. Raises SourceError with a fix."""
     _find_tools()
     if _present_recipe(image.name) == _recipe() and not force:
         return f"{image.name} (Python {image.python}) exists, of recipe {_recipe()}"
@@ -103,19 +103,19 @@ def _find_tools() -> None:
 
 
 def _recipe() -> str:
-    """The digest of everything that decides what is in the image, except for Debian's packages of the day."""
+    """The digest of all inputs of the image, except the versions of Debian's packages."""
     return hashlib.sha256(Path(__file__).read_bytes() + (HERE / "packages.txt").read_bytes()).hexdigest()[:16]
 
 
 def _present_recipe(image: str) -> str:
-    """The recipe by which ``image`` was made; empty when the engine has no such image, or one that is not ours."""
+    """The recipe by which ``image`` was made; empty when the engine has no such image, or not ours."""
     form = '{{index .Config.Labels "' + RECIPE_LABEL + '"}}'
     answer = subprocess.run(["docker", "image", "inspect", "--format", form, image], capture_output=True, check=False)
     return answer.stdout.decode(errors="replace").strip()
 
 
 def packages(image: Image) -> list[str]:
-    """The packages that the image is made of; mmdebstrap adds what these require."""
+    """The packages of the image; mmdebstrap adds their requirements."""
     lines = (HERE / "packages.txt").read_text(encoding="utf-8").splitlines()
     usual = [line.replace("python3", f"python{image.python}") for line in lines if line and not line.startswith("#")]
     return [*usual, *image.more]
@@ -142,15 +142,15 @@ def _doubt(image: Image) -> str:
 
 
 def _link_hook(python: str) -> str:
-    """The command that makes ``python3`` the image's Python: of Debian's own package it is that of the release."""
+    """The command that makes ``python3`` the image's Python: Debian's own package links the release's Python."""
     return f'ln -sf python{python} "$1/usr/bin/python3"'
 
 
 def compile_hooks(image: Image) -> tuple[str, ...]:
     """The command that compiles Python's own modules, which takes an emulated Python seconds at every start.
 
-    The files are the same on every architecture, so this interpreter makes them when it is of the same version; else
-    the one of the image, unless it is emulated: that takes ten minutes, and a cell keeps its byte code elsewhere.
+    The files are the same on every architecture, so this interpreter makes them if it has the same version; else the
+    image's, unless it is emulated: that takes ten minutes, and a cell keeps its byte code elsewhere.
     """
     python = image.python
     if python == f"{sys.version_info[0]}.{sys.version_info[1]}":
@@ -170,7 +170,7 @@ def _load(image: Image, archive: Path) -> None:
     with subprocess.Popen(["docker", "load", "--quiet"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as engine:
         pipe = engine.stdin
         assert pipe is not None  # noqa: S101  # PIPE was requested
-        # Where the pipe breaks, the engine has ended and says why.
+        # If the pipe breaks, the engine has ended and reports why.
         with contextlib.suppress(BrokenPipeError), tarfile.open(fileobj=pipe, mode="w|") as tar:
             _add(tar, "manifest.json", len(manifest), io.BytesIO(manifest))
             _add(tar, name, len(configuration), io.BytesIO(configuration))

@@ -1,4 +1,4 @@
-"""Whose a container is: the labels by which a later run finds what a killed one left behind."""
+"""The owner of a container: labels by which a later run finds leftovers of a killed one."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What commands install, whatever file they are in."""
+"""The packages that commands install, in any kind of file."""

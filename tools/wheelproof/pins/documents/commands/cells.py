@@ -1,4 +1,4 @@
-"""The code cells of notebooks: what a shell runs of them."""
+"""The code cells of notebooks, as shell scripts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ASSIGNED = re.compile(r"[ \t]*[A-Za-z_]\w*[ \t]*=[ \t]*(?=!)", re.ASCII)
 
 
 def cell_script(text: str, anchors: list[tuple[int, int]]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """What a shell runs of a cell, all else blank; and where its lines stand, which keep their offsets."""
+    """The shell commands of a cell, with blanks in place of all else; and the places of its lines."""
     if _CELL_SHELL.match(text):
         first, newline, rest = text.partition("\n")
         return " " * len(first) + newline + rest, tuple(anchors)

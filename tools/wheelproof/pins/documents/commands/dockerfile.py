@@ -1,4 +1,4 @@
-"""Dockerfiles: what RUN, CMD and ENTRYPOINT run, with the values of ARG and ENV (Docker's reference of the format)."""
+"""Commands in RUN, CMD and ENTRYPOINT of Dockerfiles, with ARG and ENV (Docker's reference of the format)."""
 
 from __future__ import annotations
 

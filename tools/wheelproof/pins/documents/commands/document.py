@@ -1,4 +1,4 @@
-"""What a file's scripts install, as a document: requirements that are read and judged, and never rewritten."""
+"""Installs of scripts as a document: requirements that are read and judged, and never rewritten."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _POETRY_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?(?=$|[@:=
 _UNFINISHED = re.compile(r"(?:[=<>~!]=?|@)\s*$")  # README: torch==<version>
 _GLOBBED_WHEEL = re.compile(r"(?:.*/)?([A-Za-z0-9][A-Za-z0-9._]*?)-?[*\0].*(?:\.whl|\*)$", re.DOTALL)
 _TORCH = re.compile(r"torch", re.IGNORECASE)
-_MOST_UP = 12  # folders above a file, in which what it names is searched for
+_MOST_UP = 12  # number of parent folders that are searched for a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def of_scripts(scripts: Iterable[Piece]) -> list[Found]:
 
 
 def document(source: Source, kind: str, found: Iterable[Found], more: Iterable[Notice] = ()) -> Document:
-    """What the installations require."""
+    """The requirements of the installations."""
     gathered = _Gathered(source, notices=list(more))
     named: dict[tuple[int, str], dict[str, None]] = {}
     for one in found:
@@ -82,7 +82,7 @@ class _Gathered:
     seen: set[tuple[str, int, str]] = field(default_factory=set)
 
     def requirement(self, one: Found, word: Word) -> str:
-        """Add what a word requires, or that it is unknown; once for each text at each place. The name, if known."""
+        """Add the requirement of a word, or note that it is unknown, once for each place. The name, if known."""
         requirement, notice = _requirement(self.source, one, word)
         self.notices += [notice] if notice else []
         key = (requirement.name, one.piece.place(word.at), requirement.text) if requirement else None
@@ -107,7 +107,7 @@ class _Gathered:
 
 
 def _requirement(source: Source, one: Found, word: Word) -> tuple[FoundRequirement | None, Notice | None]:
-    """The requirement that a word is; else what cannot be said of it; neither for a project by its path."""
+    """The requirement of a word; else a notice; neither for a project by its path."""
     install, text = one.install, word.text.strip().rstrip(",")
     offset = min(one.piece.place(word.at), len(source.text))
     place = Place(source.path, *source.position(offset), install.tool)
@@ -134,7 +134,7 @@ def _requirement(source: Source, one: Found, word: Word) -> tuple[FoundRequireme
     if one.piece.documentation or not text or (known and "*" not in text and not address):
         return None, None
     if "/" in text and "://" not in text and not re.search(r"\.whl$|\*$|\0$|^\0$", text):
-        return None, None  # a folder: a project of the tree, whose own files say what it requires
+        return None, None  # a folder: a project of the tree, whose own files have its requirements
     shown = abbreviated(word.raw.strip("\"'"))
     message = f"`{install.tool} {shown}` is only known at run time: not read"
     return None, Notice("dynamic", message, place)
@@ -156,7 +156,7 @@ def _name(text: str, form: str) -> str:
 
 
 def _file(path: Path, text: str) -> Path | None:
-    """The file of the tree that a command names: by its whole path, or what is left of it in an image or a checkout."""
+    """The file of the tree that a command names: by its whole path, or its end in an image or a checkout."""
     if UNKNOWN in text:
         text = text[text.rfind(UNKNOWN) + 1 :]
         if not text.startswith("/"):

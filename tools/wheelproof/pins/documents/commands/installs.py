@@ -1,4 +1,4 @@
-"""Which words of a command install what: the grammar of pip, uv, conda, poetry, pdm and others, as data."""
+"""Parse install commands by the grammar of pip, uv, conda, poetry, pdm and others, as data."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _PROSE = re.compile(r"[A-Z][a-z]+[,:.]?")  # "Run pip install torch": a sentence
 _PIP_VARIABLE = re.compile(r"\$[({]{0,2}\w*pip\w*\b", re.IGNORECASE)
 _UV_VARIABLE = re.compile(r"\$[({]{0,2}\w*\buv\b\w*", re.IGNORECASE)
 _DOCKERFILE = re.compile(r"[Dd]ockerfile[\w.-]*$")
-# Where the values of options belong, by their effect.
+# The fields of option values, by effect.
 _KINDS = {
     "requirements": "requirements",
     "files": "files",
@@ -80,7 +80,7 @@ _HARMLESS = {"--dry-run", "--help", "-h", "--version"}
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """An installation. A word that holds UNKNOWN is not known as a whole."""
+    """An installation. A word with UNKNOWN is known only in part."""
 
     tool: str
     at: int
@@ -89,8 +89,8 @@ class Install:
     files: tuple[Word, ...] = ()
     constraints: tuple[Word, ...] = ()
     paths: tuple[Word, ...] = ()
-    upgrades: bool = False  # the latest allowed versions of what is named are installed
-    reinstalls: bool = False  # what is installed is installed again, from the index
+    upgrades: bool = False  # the named packages are upgraded to the latest allowed versions
+    reinstalls: bool = False  # installed packages are installed again, from the index
 
 
 def installs(command: Command, dialect: Dialect = Dialect.SH, variables: Values | None = None) -> Iterator[Install]:
@@ -123,7 +123,7 @@ def _quoted(words: tuple[Word, ...], variables: Values | None) -> Iterator[Comma
 
 
 def _placed(inner: Word, outer: Word) -> Word:
-    """A word of a script, where it is in the word that the script is: behind quotes and escapes."""
+    """A shell word and its offset in the enclosing quoted word."""
     found = outer.raw.find(inner.raw[:_ALIKE], inner.at)
     return replace(inner, at=outer.at + (found if found >= 0 else inner.at))
 
@@ -189,7 +189,7 @@ def _is_program(pattern: re.Pattern[str], word: Word) -> bool:
 
 
 def _begins(row: _Row, words: tuple[Word, ...], start: int) -> tuple[str, int] | None:
-    """What the installation that begins at a word is called, and where its own words begin; None if none."""
+    """The command whose installation begins at a word, and the number of its first argument; None without one."""
     at = start
     for number, pattern in enumerate(row.program):
         if number:
@@ -254,7 +254,7 @@ def _several(value: Word) -> list[Word]:
 
 
 def _behind_options(options: Mapping[str, Option], words: tuple[Word, ...], at: int) -> int:
-    """Behind the options of a program that are before its verb."""
+    """The position after the options before a program's verb."""
     while at < len(words) and words[at].text.startswith("-"):
         _, _, at = _option(options, words, at + 1, words[at])
     return at

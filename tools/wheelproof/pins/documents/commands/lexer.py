@@ -11,12 +11,12 @@ _LONGEST_TEMPLATE = 400  # characters of {{ ... }}
 
 
 class Dialect(Enum):
-    """Whose text it is: the escape, and what a dollar means."""
+    """The syntax of a text: its escape character, and the meaning of a dollar."""
 
     SH = auto()
     CMD = auto()  # ^ continues a line, a backslash is a backslash
     POWERSHELL = auto()  # so does a backtick
-    SHOWN = auto()  # what a page shows: >= is not a redirection, <name> is put in by the reader
+    SHOWN = auto()  # text of a page: >= is no redirection, and the reader replaces <name>
     WORDS = auto()  # no shell: the exec form of a Dockerfile
 
 
@@ -25,7 +25,7 @@ _ESCAPES = {Dialect.CMD: "^", Dialect.POWERSHELL: "`"}
 
 @dataclass(slots=True)
 class Part:
-    """A piece of a word: text, or a variable with what stands for it when it is not set."""
+    """A piece of a word: text, or a variable with its default value."""
 
     text: str
     quoted: bool = False
@@ -55,7 +55,7 @@ _PERCENT = re.compile(r"%~?[A-Za-z_*0-9][\w]*%?", re.ASCII)
 
 
 class Lexer:
-    """Words of a text, from ``at`` on. What a substitution runs is handed to :meth:`within`."""
+    """Words of a text, from ``at`` on. Substitutions are passed to :meth:`within`."""
 
     def __init__(self, text: str, dialect: Dialect) -> None:
         self.text, self.dialect = text, dialect
@@ -95,16 +95,16 @@ class Lexer:
                 break
             if not self.continues():
                 self.character(parts)
-        if self.at == start:  # what no word starts with
+        if self.at == start:  # characters that begin no word
             self.at += 1
         return Raw(parts, start, self.at)
 
     def is_shown(self) -> bool:
-        """Whether < or > is part of what a page shows: a version, or a word in brackets."""
+        """Whether < or > is text of a page: part of a version, or of a word in brackets."""
         return self.dialect is Dialect.SHOWN and _SHOWN.match(self.text, self.at) is not None
 
     def character(self, parts: list[Part]) -> None:
-        """Take what is here: an escaped character, a quoted piece, a variable, or plain text."""
+        """Read an escaped character, a quoted piece, a variable, or plain text."""
         text = self.text
         character = text[self.at]
         if character == self.escape and self.dialect is not Dialect.WORDS:
@@ -162,14 +162,14 @@ class Lexer:
         return text[at] == "$" and self.dollar(parts, quoted=quoted)
 
     def template_end(self, at: int) -> int:
-        """Behind the next ``}}``, which is searched for once; 0 where none exists."""
+        """The position after the next ``}}``, searched for once; 0 without one."""
         if self.closed and self.closed < at + 4:
             self.closed = self.text.find("}}", at + 2) + 2
             self.closed = 0 if self.closed == 1 else self.closed
         return self.closed
 
     def dollar(self, parts: list[Part], *, quoted: bool) -> bool:
-        """Take what a dollar begins; whether it begins anything."""
+        """Read a substitution after a dollar; False if none begins there."""
         text, at = self.text, self.at
         if match := _EXPRESSION.match(text, at):
             parts.append(Part("", quoted, variable="{{" + match[1].strip()))
@@ -219,12 +219,12 @@ def _braced(match: re.Match[str], *, quoted: bool) -> Part:
     """A variable in braces, with the default that it has."""
     name, every, operator, text = match.groups()
     if operator and operator.endswith("+"):
-        name = f"+{name}"  # the text counts, whatever the variable is
+        name = f"+{name}"  # the text counts, set or not
     return Part("", quoted, name, text if operator else None, spread=every == "[@]")
 
 
 def _closing(text: str, at: int) -> int:
-    """Where the parenthesis that opens at ``at`` is closed."""
+    """The position of the parenthesis that closes the one at ``at``."""
     depth, quote = 0, ""
     while at < len(text):
         character = text[at]
@@ -245,7 +245,7 @@ def _closing(text: str, at: int) -> int:
 
 
 def _closing_brace(text: str, at: int) -> int:
-    """Behind the brace that closes the ``${`` at ``at``; further ones within are passed."""
+    """The position after the brace that closes the ``${`` at ``at``, nested ones included."""
     depth = 0
     for match in _BRACES.finditer(text, at):
         depth += 1 if match[0] == "${" else -1

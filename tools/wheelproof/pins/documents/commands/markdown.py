@@ -130,7 +130,7 @@ def _without_prompt(line: str) -> str:
 
 
 def _commands(block: str, *, plain: bool) -> str:
-    """The block without prompts; where lines have them, the others are output. A plain text has only commands."""
+    """The block without prompts; if lines have them, the others are output. A plain text has only commands."""
     lines = block.splitlines(keepends=True)
     prompted = any(match[0].strip(" \t>") for line in lines if (match := _PROMPT.match(line)))
     kept: list[str] = []

@@ -60,7 +60,7 @@ def _scripts(source: Source) -> Iterator[Piece]:
 
 
 def _find(text: str, line: str, at: int) -> int:
-    """Where a line of a cell is in the JSON, at ``at`` or after it; -1 when its escapes are others."""
+    """The position of a cell's line in the JSON, at ``at`` or after it; -1 when its escapes are others."""
     if not line.strip():
         return -1
     for ascii_only in (False, True):

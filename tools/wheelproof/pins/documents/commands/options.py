@@ -1,4 +1,4 @@
-"""The options of installers and what they do, from the table ``install_commands``."""
+"""The options of installers and their effects, from the table ``install_commands``."""
 
 from __future__ import annotations
 

@@ -17,10 +17,10 @@ class Piece:
     anchors: tuple[tuple[int, int], ...] = ((0, 0),)
     variables: Values = field(default_factory=dict)
     dialect: Dialect = Dialect.SH
-    documentation: bool = False  # whoever reads it puts in what is in brackets
+    documentation: bool = False  # the reader replaces words in brackets
 
     def place(self, at: int) -> int:
-        """Where an offset of the text is in the file."""
+        """The offset in the file of an offset in the text."""
         number = bisect_right(self.anchors, (at, 1 << 60)) - 1
         start, stands = self.anchors[max(number, 0)]
         return stands + at - start

@@ -1,7 +1,7 @@
 """Shell text as simple commands: words with their places, variables that are known put in, nothing run.
 
-What a shell would only know at run time is :data:`UNKNOWN` in a word. A variable that is set to several literal values
-(in branches, by a loop, by a matrix) gives the command once for each of them.
+Values known only at run time are :data:`UNKNOWN` in a word. A variable that is set to several literal values (in
+branches, by a loop, by a matrix) gives the command once for each of them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A simple command. ``body`` is that of a here-document, with its place, and ``target`` where output goes.
+    """A simple command. ``body`` is its here-document, with its place, and ``target`` the file that its output goes to.
 
     ``environment`` are the variables that the script exports before it, or sets only for it.
     """
@@ -47,7 +47,7 @@ class Command:
 
 @dataclass(slots=True)
 class _Pending:
-    """What the lexer has of the current command."""
+    """The parsed parts of the current command."""
 
     words: list[Raw] = field(default_factory=list)
     heredocs: list[tuple[str, bool]] = field(default_factory=list)
@@ -63,11 +63,11 @@ _REDIRECT = re.compile(r"(?:[0-9]*|&)(?:>>|>\||>&|<&|<>|<<<|>|<)")
 _OPERATORS = re.compile(r"&&|\|\||;;&?|;&|\|&|[;|&()]")
 _KEYWORDS = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{", "}", "fi", "done", "time"})
 _DECLARING = frozenset({"export", "local", "readonly", "declare", "typeset", "set"})
-_EXPORTING = frozenset({"export", "set"})  # set: that of cmd.exe
+_EXPORTING = frozenset({"export", "set"})  # set of cmd.exe
 
 
 def commands(text: str, variables: Values | None = None, dialect: Dialect = Dialect.SH) -> list[Command]:
-    """The simple commands of a script in order, those in substitutions included, without what is commented out.
+    """The simple commands of a script in order, substitutions included, comments excluded.
 
     Raises FormatError for a script that is too long.
     """
@@ -77,7 +77,7 @@ def commands(text: str, variables: Values | None = None, dialect: Dialect = Dial
 
 
 def assigned(text: str, variables: Values, dialect: Dialect = Dialect.SH) -> dict[str, tuple[str, ...]]:
-    """The variables after the assignments of a script; as they were for one that is too long."""
+    """The variables after the assignments of a script; unchanged if the script is too long."""
     if len(text) > LONGEST:
         return dict(variables)
     shell = _Shell(text, dict(variables), dialect, 0)
@@ -87,7 +87,7 @@ def assigned(text: str, variables: Values, dialect: Dialect = Dialect.SH) -> dic
 
 
 def limited(values: Iterable[str]) -> tuple[str, ...]:
-    """Values, each once; where there are too many, or they are too long, what is omitted is UNKNOWN."""
+    """Values without duplicates; UNKNOWN replaces those above the limits of number and length."""
     found = tuple(dict.fromkeys(value if len(value) <= _LONGEST_VALUE else UNKNOWN for value in values))
     return found if len(found) <= MOST_VALUES else (*found[: MOST_VALUES - 1], UNKNOWN)
 
@@ -219,7 +219,7 @@ class _Shell(Lexer):
         return self.text[start:], start
 
     def take_assignments(self, words: list[Raw]) -> tuple[list[Raw], dict[str, str]]:
-        """The words after the assignments, and those that are only for this command.
+        """The words after the assignments, and the variables of this command alone.
 
         Without a command, or after ``export`` and its like, they count from here on.
         """
@@ -263,7 +263,7 @@ class _Shell(Lexer):
         return max((len(self.values(part)) for part in word.parts if part.variable), default=1)
 
     def values(self, part: Part) -> tuple[str, ...]:
-        """What a variable may be; an unknown one is :data:`UNKNOWN`, unless a value for that case is written."""
+        """The possible values of a variable; an unknown one gives its default, or :data:`UNKNOWN`."""
         if part.variable.startswith("{{"):
             return _expression(part.variable[2:], self.variables)
         known = self.variables.get(part.variable, ())
@@ -318,7 +318,7 @@ def _assignment(word: Raw) -> re.Match[str] | None:
 
 
 def _lead(word: Raw) -> str:
-    """What is written in a word in front of the first quote or variable."""
+    """The text of a word before the first quote or variable."""
     lead = ""
     for part in word.parts:
         if part.variable or part.quoted:
@@ -351,7 +351,7 @@ def _literal(text: str) -> Raw:
 
 
 def _expression(text: str, variables: Values) -> tuple[str, ...]:
-    """What an expression of a workflow may be: its references that are known, and the literals that it chooses from."""
+    """The possible values of an expression of a workflow: known references, and literals that it chooses from."""
     found: list[str] = []
     compared: list[str] = []
     for match in _REFERENCE.finditer(text):

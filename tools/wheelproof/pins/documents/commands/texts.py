@@ -1,4 +1,4 @@
-"""Dockerfiles, shell scripts, batch files and PowerShell: text whose commands stand where they are."""
+"""Dockerfiles, shell scripts, batch files and PowerShell: files whose whole text is commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DIALECTS = {".bat": Dialect.CMD, ".cmd": Dialect.CMD, ".ps1": Dialect.POWERSHEL
 
 
 def read(source: Source) -> Document:
-    """The installations of a script, whatever kind its name says."""
+    """The installations of a script, of any kind."""
     name = source.path.name
     if _DOCKERFILE.fullmatch(name) or (not source.path.suffix and _INSTRUCTION.match(source.text)):
         return document(source, "commands", of_scripts(dockerfile_scripts(source.text)))

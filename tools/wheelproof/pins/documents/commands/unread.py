@@ -1,4 +1,4 @@
-"""Install commands that are not read: those of Makefiles, justfiles, noxfile.py and tox. They are reported."""
+"""Report install commands of Makefiles, justfiles, noxfile.py and tox, which are not read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML that holds commands: workflows and composite actions of GitHub, GitLab CI, and what is like them.
+"""YAML with commands: GitHub workflows and composite actions, GitLab CI, and similar.
 
 Of a file that is known to be a pipeline every text counts that is run; of another, the keys that run something. The
 variables that the file itself defines (env, variables, matrix, inputs) are put in, each value in turn.
@@ -50,7 +50,7 @@ _WORDS = frozenset(
         "about",
     }
 )
-_PIP_INPUT = frozenset({"pip-install"})  # of actions/setup-python: what is after `pip install`
+_PIP_INPUT = frozenset({"pip-install"})  # of actions/setup-python: the arguments of `pip install`
 _SHELLS = {"pwsh": Dialect.POWERSHELL, "powershell": Dialect.POWERSHELL, "cmd": Dialect.CMD}
 _VARIABLES = frozenset({"env", "variables", "environment"})
 _TO_ENV = re.compile(r"""echo\s+(["']?)([A-Za-z_]\w*)=([^"'\n`]*?)\1\s*>>\s*["']?\$\{?GITHUB_ENV""", re.ASCII)
@@ -66,7 +66,7 @@ class _Value:
 
 
 def read(source: Source) -> Document:
-    """The installations of a pipeline. What is not YAML is reported as not read."""
+    """The installations of a pipeline. Malformed YAML is reported as not read."""
     try:
         roots = _compose(source.text)
         found = of_scripts([script for root in roots for script in _scripts(source.text, root)])
@@ -205,7 +205,7 @@ def _texts(node: yaml.Node | None) -> dict[str, str]:
 
 
 def _variables(root: yaml.Node | None, *, jobs: bool) -> dict[str, tuple[str, ...]]:
-    """What a document, or a job, defines: ``NAME`` and ``env.NAME``, ``matrix.KEY``, ``inputs.KEY``."""
+    """The variables of a document or a job: ``NAME`` and ``env.NAME``, ``matrix.KEY``, ``inputs.KEY``."""
     found: dict[str, tuple[str, ...]] = {}
 
     def put(name: str, *values: str) -> None:

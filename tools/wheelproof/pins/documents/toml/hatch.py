@@ -1,4 +1,4 @@
-"""hatch.toml: the environments of hatch (in a pyproject.toml they stand under tool.hatch)."""
+"""hatch.toml: the environments of hatch (tool.hatch in a pyproject.toml)."""
 
 from __future__ import annotations
 

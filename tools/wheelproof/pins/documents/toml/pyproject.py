@@ -54,7 +54,7 @@ def read(source: Source) -> Document:
 
 
 def _setuptools_files(source: Source, data: dict[str, Any]) -> Iterator[Path]:
-    """The files that setuptools or a plug-in of hatch reads dependencies from, whatever their names."""
+    """The files that setuptools or a plug-in of hatch reads dependencies from, under any name."""
     for files in (*_dynamic(data, ("setuptools", "dynamic"), "file"), *_dynamic(data, _HATCH_FILES, "files")):
         for name in [files] if isinstance(files, str) else files if isinstance(files, list) else ():
             if isinstance(name, str):
@@ -77,12 +77,12 @@ def _dynamic(data: dict[str, Any], keys: Sequence[str], name: str) -> Iterator[A
 
 
 def uv_notices(source: Source, uv: Any) -> Iterator[Notice]:
-    """What uv's settings say of torch, and is kept."""
+    """Notices about uv's settings for torch, which are kept."""
     yield from notices_about(source, _uv(uv), source.text)
 
 
 def _uv(uv: Any) -> Iterator[tuple[str, str, str, str]]:
-    """What uv's tables say of torch and is kept: code, message, name, and the text that is on its line."""
+    """The settings of uv for torch: code, message, name, and the text on its line."""
     if not isinstance(uv, dict):
         return
     extra = uv.get("extra-build-dependencies")

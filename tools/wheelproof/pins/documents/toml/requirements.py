@@ -1,4 +1,4 @@
-"""The requirements in a TOML document, by a table of where they stand."""
+"""The requirements in a TOML document, by a table of their places."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from wheelproof.pins.model import (
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where requirements stand: a dotted path, in which * is any one key; what they are for; how they are written.
+    """A place of requirements: a dotted path, in which * is any one key; their role; their form.
 
-    An array holds requirements; a table holds them by name.
+    An array has requirements; a table has them by name.
     """
 
     path: str
@@ -41,7 +41,7 @@ class Where:
 
 @dataclass(slots=True)
 class _Entry:
-    """All that a document says of one key of a table: poetry's ``torch`` may be its own table, or several."""
+    """All entries for one key of a table: poetry's ``torch`` may be its own table, or several."""
 
     where: Where
     keys: KeyPath
@@ -50,7 +50,7 @@ class _Entry:
     items: tuple[ItemList, int] | None = None
     plain: list[Span] = field(default_factory=list)  # values that are texts
     whole: list[Span] = field(default_factory=list)  # values that are tables or lists of them
-    versions: list[Span] = field(default_factory=list)  # what "version" is within those
+    versions: list[Span] = field(default_factory=list)  # the values of "version" in them
     shown: list[str] = field(default_factory=list)
 
 
@@ -100,7 +100,7 @@ def _parent(data: Any, keys: KeyPath) -> Any:
 
 
 def _without_empty(value: Any) -> Any:
-    """Without empty tables: ``[a.b.torch]`` takes a table ``a.b`` with it that holds nothing else."""
+    """Without empty tables: ``a.b``, if ``[a.b.torch]`` was its only content."""
     if not isinstance(value, dict):
         return value
     inner = {key: _without_empty(child) for key, child in value.items()}
@@ -130,7 +130,7 @@ class _Reader:
             yield self.of_entry(found)
 
     def header(self, header: Header) -> None:
-        """Begin a table: that of one requirement (``[tool.poetry.dependencies.torch]``), or one that holds others."""
+        """Begin a table: of one requirement (``[tool.poetry.dependencies.torch]``), or of several."""
         self.table_entry = None
         for pattern, where in self.places:
             if len(header.path) > len(pattern) and _matches(pattern, header.path[: len(pattern)]):
@@ -144,7 +144,7 @@ class _Reader:
     def visit(
         self, path: KeyPath, value: Value, statement: Statement, item: tuple[ItemList, int] | None
     ) -> Iterator[FoundRequirement]:
-        """What a value holds: it may be, hold, or be a part of requirements."""
+        """The requirements in a value: the value itself, its items, or a part of one."""
         for pattern, where in self.places:
             size = len(pattern)
             if len(path) < size or not _matches(pattern, path[:size]):
@@ -263,7 +263,7 @@ def _versions(value: Value) -> list[Span]:
 
 
 def notices_about(source: Source, messages: Iterable[tuple[str, str, str, str]], text: str) -> Iterator[Notice]:
-    """Notices from (code, message, name that it is about, what to look for to find its line)."""
+    """Notices from (code, message, name, text on its line)."""
     for code, message, name, wanted in messages:
         offset = max(text.find(wanted), 0)
         yield Notice(code, message, Place(source.path, *source.position(offset)), about=(name,))

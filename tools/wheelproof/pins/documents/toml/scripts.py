@@ -17,7 +17,7 @@ _RUN = re.compile(r"(?:scripts?|tasks?|cmd|commands?|before-.*|repair-.*|test-co
 
 
 def with_scripts(source: Source, own: Document) -> Document:
-    """The document with what its scripts install, which is read and never rewritten."""
+    """The document with the installs of its scripts, which are never rewritten."""
     found = document(source, own.kind, of_scripts(_pieces(own.layout)))
     if not found.commands:
         return own

@@ -1,4 +1,4 @@
-"""Runs pip or uv under the tripwire: what is held is inspected before and after, and restored when it was broken."""
+"""Run pip or uv under the tripwire: held packages are inspected before and after, and restored if broken."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .installing import refresh
 from .layout import Place
 from .tripwire import Damage, Seen, Stash, compare, look, remove_hiding
 
-BROKEN = 1  # the exit status of a command that broke what is held, and of one that is refused for that
+BROKEN = 1  # exit status of a command that broke a held package, or was refused because it would
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Guard:
 
     @property
     def names(self) -> list[str]:
-        """The names of what is held, in order."""
+        """The names of held packages, in order."""
         return sorted(self.packages)
 
     @property
     def title(self) -> str:
-        """What is held, for people: the anchors with their versions, and how many more."""
+        """The held packages, for people: the anchors with their versions, and how many more."""
         anchors = [name for one in self.settings["families"] for name in one["anchors"] if name in self.packages]
         shown = [f"{name} {self.packages[name]}" for name in anchors[:2]] or [f"{len(self.packages)} packages"]
         more = len(self.packages) - len(anchors[:2])
@@ -55,7 +55,7 @@ class Guard:
 
     @property
     def accept(self) -> str:
-        """The command that makes the guard hold what is installed now."""
+        """The command that makes the guard accept the installed versions."""
         program = self.place.file(layout.PROGRAM)
         return shlex.join([self.place.python, "-I", "-S", "-B", program, "accept"])
 
@@ -99,7 +99,7 @@ def _interruptible() -> None:
 
 
 def watched(guard: Guard, command: Sequence[str], variables: Mapping[str, str], shown: str) -> int:
-    """Run ``command`` under the tripwire; ``shown`` is what the user typed. Its status, 1 when it broke anything."""
+    """Run ``command`` under the tripwire; ``shown`` is as typed. Its status, or 1 if it broke a held package."""
     share = guard.place.share
     if variables.get(layout.INSIDE) == share:  # the command of a guarded one, which looks after it
         return run(command, variables)
@@ -149,7 +149,7 @@ def _repair(
     needed: Mapping[str, Distribution],
     stash: Stash | None,
 ) -> list[Damage]:
-    """Put back what a command broke, from the links, else from the cache, and say so; what is left."""
+    """Restore damaged packages from the links, else from the cache, and report it; return the remaining damage."""
     sites = guard.sites
     versions = {name: one.version for name, one in needed.items()}
     if stash is not None:
@@ -171,7 +171,7 @@ def _repair(
 
 
 def put_back_command(guard: Guard, damages: Sequence[Damage]) -> str:
-    """The exact command that installs again what broke: from the wheel that it came from, else from the index."""
+    """The exact command that reinstalls broken packages: from their wheel, else from the index."""
     versions = {**needed_of(guard), **guard.packages}
     seen = known(guard)
     names = sorted({damage.name for damage in damages if damage.name in versions})
@@ -183,13 +183,13 @@ def put_back_command(guard: Guard, damages: Sequence[Damage]) -> str:
 
 
 def _origin(seen: Seen) -> str:
-    """The address of the wheel from which a distribution was installed, where that is known and still written down."""
+    """The address of the wheel from which a distribution was installed, if that is known and still written down."""
     url = receipt.read_json(os.path.join(seen.folder, "direct_url.json")).get("url", "")
     return url if isinstance(url, str) and url.endswith(".whl") else ""
 
 
 def known(guard: Guard) -> dict[str, Seen]:
-    """What is held, as it was when the guard was installed or last ran something; {} where that is unreadable."""
+    """The held packages as they were when the guard was installed or last ran something; {} if that is unreadable."""
     try:
         return _known(receipt.read_json(guard.place.file(layout.STATE)).get("packages", {}))
     except (AttributeError, KeyError, TypeError):
@@ -211,7 +211,7 @@ def _known(packages: Mapping[str, Any]) -> dict[str, Seen]:
 
 
 def needed_of(guard: Guard) -> dict[str, str]:
-    """The versions of what may not go, by name."""
+    """The versions of packages that must stay installed, by name."""
     needed = receipt.read_json(guard.place.file(layout.STATE)).get("needed", {})
     return {name: str(version) for name, version in needed.items()} if isinstance(needed, dict) else {}
 

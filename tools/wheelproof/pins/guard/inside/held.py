@@ -1,4 +1,4 @@
-"""What a guard holds: distributions of families such as torch's, and the libraries that they require."""
+"""The packages that a guard holds: distributions of families such as torch's, and the libraries that they require."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXTRA = re.compile(r"\bextra\s*==")
 
 @dataclass(frozen=True)
 class Distribution:
-    """An installed distribution; ``folder`` is its .dist-info, ``site`` the folder on sys.path that holds it."""
+    """An installed distribution; ``folder`` is its .dist-info, ``site`` its folder on sys.path."""
 
     name: str
     version: str
@@ -41,7 +41,7 @@ def name_of(requirement: str) -> str:
 
 
 def sites_of(settings: Mapping[str, Any]) -> list[str]:
-    """The folders from which the environment imports, that of this user among them where it has one: the first."""
+    """The folders from which the environment imports, first the user's site-packages, if there is one."""
     sites = list(settings["sites"])
     if not settings.get("user_site"):
         return sites
@@ -51,7 +51,7 @@ def sites_of(settings: Mapping[str, Any]) -> list[str]:
 
 
 def every(sites: Sequence[str]) -> Iterator[Distribution]:
-    """Every distribution, those that are hidden by another included, in the order of imports."""
+    """Every distribution, hidden ones included, in import order."""
     for site in sites:
         try:
             names = sorted(os.listdir(site))
@@ -64,7 +64,7 @@ def every(sites: Sequence[str]) -> Iterator[Distribution]:
 
 
 def installed(sites: Sequence[str]) -> dict[str, Distribution]:
-    """Every distribution by its normalized name; of two the one that imports find first."""
+    """Every distribution by its normalized name; imports find the first of two."""
     found: dict[str, Distribution] = {}
     for one in every(sites):
         found.setdefault(one.name, one)
@@ -72,7 +72,7 @@ def installed(sites: Sequence[str]) -> dict[str, Distribution]:
 
 
 def required(distribution: Distribution, *, extras: bool) -> set[str]:
-    """The names in its Requires-Dist, with those of its ``extras`` or without."""
+    """The names in its Requires-Dist, with or without its ``extras``."""
     found = set()
     for line in _metadata(distribution):
         if line.startswith("Requires-Dist:") and (extras or not _EXTRA.search(line)):
@@ -81,7 +81,7 @@ def required(distribution: Distribution, *, extras: bool) -> set[str]:
 
 
 def version_of(distribution: Distribution) -> str:
-    """The version in METADATA, local part included; the one of the folder's name when that cannot be read."""
+    """The version in METADATA, local part included; or the version in the folder's name if that cannot be read."""
     for line in _metadata(distribution):
         if line.startswith("Version:"):
             return line[len("Version:") :].strip()
@@ -99,17 +99,17 @@ def _metadata(distribution: Distribution) -> list[str]:
 
 @dataclass(frozen=True)
 class Held:
-    """``pinned`` may not change at all; ``needed``, which holds these, too, may not go."""
+    """``pinned`` packages may not change at all; ``needed`` ones, which include these, may not be removed."""
 
     pinned: Mapping[str, Distribution]
     needed: Mapping[str, Distribution]
 
 
 def find_held(distributions: Mapping[str, Distribution], families: Iterable[Mapping[str, Any]]) -> Held:
-    """What is held of the installed ``distributions``.
+    """The held packages among the installed ``distributions``.
 
     Of each family: its anchors, their companions, and the libraries (``closure``) that these reach by Requires-Dist.
-    Markers are not evaluated: what is installed and reached counts.
+    Markers are not evaluated: installed packages that are reached count.
     """
     pinned: dict[str, Distribution] = {}
     needed: dict[str, Distribution] = {}

@@ -43,7 +43,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """What will be written, and what is held. ``notes`` are sentences about what the guard does not do."""
+    """The files to write, and the held packages. ``notes`` are sentences about limits of the guard."""
 
     place: Place
     held: Held
@@ -53,9 +53,9 @@ class Plan:
 
 
 def plan(place: Place, settings: Mapping[str, Any], variables: Mapping[str, str], user_file: str = "") -> Plan:
-    """What installing would write. ``settings`` name families, extensions, the folders on sys.path and a uv.
+    """The plan of an installation. ``settings`` name families, extensions, the folders on sys.path and a uv.
 
-    ``user_file`` is the user's uv.toml, when it is to be written, too. Raises InstallError where that cannot work.
+    ``user_file`` is the user's uv.toml, when it is to be written, too. Raises InstallError if that cannot work.
     """
     distributions = installed(sites_of(settings))
     held = find_held(distributions, settings["families"])
@@ -74,7 +74,7 @@ def plan(place: Place, settings: Mapping[str, Any], variables: Mapping[str, str]
 
 
 def _damaged_before(held: Held, sites: Sequence[str]) -> list[str]:
-    """What is not as RECORD says already, by the sizes of files: the guard holds it as it is."""
+    """Held packages that already differ from RECORD, by file sizes: the guard holds them as they are."""
     notes = [f"{seen.hidden}: remove it first, or it stays" for seen in look(held, sites).values() if seen.hidden]
     for name, one in sorted(held.pinned.items()):
         for row in _rows(one.record):
@@ -88,7 +88,7 @@ def _damaged_before(held: Held, sites: Sequence[str]) -> list[str]:
 
 
 def apply(plan: Plan) -> Receipt:
-    """Write what is planned; what stood there before is kept. Raises InstallError, with nothing half done by then."""
+    """Write the planned files; replaced files are kept. Raises InstallError after undoing everything."""
     place = plan.place
     old = receipt.read(place.file(layout.RECEIPT))
     made = list(old.made) if old else []
@@ -109,7 +109,7 @@ def apply(plan: Plan) -> Receipt:
 
 
 def remember(place: Place, held: Held, sites: Sequence[str]) -> None:
-    """Write down how what is held looks now: what the tripwire and the next check compare with."""
+    """Record the state of held packages, for the tripwire and the next check."""
     seen = look(held, sites)
     state = {
         "packages": {
@@ -133,7 +133,7 @@ def remember(place: Place, held: Held, sites: Sequence[str]) -> None:
 def refresh(place: Place, *, accept: bool) -> list[str]:
     """Make the front programs right again after a command; sentences about that.
 
-    With ``accept`` the pins are made of what is installed now. Without it they stay: what was broken is not held.
+    With ``accept`` the pins become the installed versions. Without it they stay, and a broken package is not pinned.
     """
     settings = receipt.read_json(place.file(layout.SETTINGS))
     old = receipt.read(place.file(layout.RECEIPT))
@@ -142,7 +142,7 @@ def refresh(place: Place, *, accept: bool) -> list[str]:
     distributions = installed(sites_of(settings))
     held = find_held(distributions, settings["families"])
     entries = {entry.path: entry for entry in old.files}
-    said = []
+    messages = []
     for path, entry in list(entries.items()):
         if entry.role in ("front", "record") and not os.path.lexists(path):  # its package was removed
             del entries[path]
@@ -153,17 +153,17 @@ def refresh(place: Place, *, accept: bool) -> list[str]:
         if known is None or receipt.digest_of(step.path) != receipt.digest(step.data):
             entries.update((entry.path, entry) for entry in _put(place, step, entries))
             if step.role == "front":
-                said.append(f"put the front program {step.path} in place of the new {os.path.basename(step.path)}")
+                messages.append(f"put the front program {step.path} in place of the new {os.path.basename(step.path)}")
     if accept:
         remember(place, held, sites_of(settings))
         _save(place, {name: version_of(one) for name, one in held.pinned.items()}, entries, old.made)
     else:
         _save(place, old.packages, entries, old.made)
-    return said
+    return messages
 
 
 def uninstall(place: Place) -> list[str]:
-    """Remove every file of the guard and restore what stood there; the files that were changed since, and stay."""
+    """Remove every file of the guard and restore the files it replaced. Returns changed files, which stay."""
     found = receipt.read(place.file(layout.RECEIPT))
     if found is None:
         raise InstallError(f"there is no guard in {place.prefix}")
@@ -187,7 +187,7 @@ def uninstall(place: Place) -> list[str]:
 
 
 def _remove_share(place: Place, wanted: Sequence[str]) -> None:
-    """Remove the folder of the guard, but for what stood in place of files that stay."""
+    """Remove the folder of the guard, except the originals of files that stay."""
     if not wanted:
         shutil.rmtree(place.share)
         return
@@ -230,7 +230,7 @@ def _without_guard(place: Place, role: str, text: str) -> str:
 
 
 def _users_text(place: Place, role: str, path: str, known: Entry | None) -> str:
-    """What the user wrote in a configuration file: the kept text, or what is there now where that was edited since."""
+    """The user's text of a configuration file: the kept one, or the present one if it was edited."""
     if known is not None and receipt.digest_of(path) == known.sha256:
         return pip_conf.read_text(_as_it_stood(known.kept, path)) if known.kept else ""
     text = pip_conf.read_text(path)
@@ -238,11 +238,11 @@ def _users_text(place: Place, role: str, path: str, known: Entry | None) -> str:
 
 
 def _as_it_stood(kept: str, path: str) -> str:
-    """Where a kept file is read: a relative link leads somewhere from its former place alone."""
+    """The path from which a kept file is read: a relative link only works from its former place."""
     return os.path.join(os.path.dirname(path), os.readlink(kept)) if os.path.islink(kept) else kept
 
 
-# What is planned
+# The planned files.
 
 
 def _texts(place: Place, held: Held, settings: Mapping[str, Any]) -> list[Step]:
@@ -344,13 +344,13 @@ def _as_word(path: str) -> str:
 
 
 def _put(place: Place, step: Step, entries: Mapping[str, Entry]) -> list[Entry]:
-    """Write the file of a step; its entry, and that of the RECORD whose row changed."""
+    """Write the file of a step; its entry, and the entry of the RECORD whose row changed."""
     known, kept = entries.get(step.path), ""
     if known is not None and receipt.digest_of(step.path) == known.sha256:
-        kept = known.kept  # ours: what stood there before is kept already
+        kept = known.kept  # ours: the original is kept already
     elif os.path.lexists(step.path) and not (step.role == "front" and layout.is_front(step.path)):
         if known is not None:
-            _take_out(place, known)  # the user edited it: what is kept must name nothing of the guard
+            _take_out(place, known)  # the user edited it: the kept text must not name the guard
             _forget(known.kept)
         kept = layout.kept(place, step.path)
         _keep(step.path, kept)

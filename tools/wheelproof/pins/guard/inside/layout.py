@@ -1,4 +1,4 @@
-"""Where the files of an installed guard are, and the text of those that are programs."""
+"""The places of an installed guard's files, and the text of its programs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Place:
 
     @property
     def bin(self) -> str:
-        """Where front programs are put: of a system's Python before the folder that its package manager owns."""
+        """The folder of front programs: for a system's Python one before the package manager's on PATH."""
         return "/usr/local/bin" if self.prefix == "/usr" else os.path.join(self.prefix, "bin")
 
     @property
@@ -70,7 +70,7 @@ def share_of(prefix: str) -> str:
 
 
 def kept(place: Place, path: str) -> str:
-    """Where the file that stood at ``path`` is kept, under its own name: pip shows its name in its messages."""
+    """The place of the original of ``path``, under its own name, which pip shows in messages."""
     folder, name = os.path.split(path)
     return place.file(ORIGINALS, folder.strip("/").replace("%", "%25").replace("/", "%2F"), name)
 

@@ -1,4 +1,4 @@
-"""What the program does: as a front program of pip or uv, as pip's hook, or as the command that its name says."""
+"""The program: a front program of pip or uv, pip's hook, or the command given by its name."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _is_off(variables: Mapping[str, str]) -> bool:
 
 
 def _pip(name: str, arguments: Sequence[str], variables: Mapping[str, str]) -> int:
-    """The front program of pip: runs the program that stood there before."""
+    """The front program of pip: runs the original."""
     guard = _own()
     if guard is None:
         return _lost(name)
@@ -76,7 +76,7 @@ def _pip(name: str, arguments: Sequence[str], variables: Mapping[str, str]) -> i
 
 
 def _hook(arguments: Sequence[str], variables: Mapping[str, str]) -> int:
-    """What pip starts in place of a Python: its arguments are the file to run, and those of pip."""
+    """The hook that pip starts in place of Python, with the file to run and pip's arguments."""
     guard = _own()
     if guard is None:
         return _lost("pip")
@@ -116,12 +116,12 @@ def _uv(arguments: Sequence[str], variables: Mapping[str, str]) -> int:
 
 
 def _carry_out(guard: Guard, start: Sequence[str], prepared: Prepared, shown: str) -> int:
-    """Say what is done, and do it."""
+    """Report the command, and run it."""
     if prepared.refused:
         say(prepared.refused)
         return BROKEN
-    if prepared.said:
-        say(prepared.said)
+    if prepared.summary:
+        say(prepared.summary)
     for step in prepared.steps:
         status = watched(guard, [*start, *step], prepared.variables, shown)
         if status:
@@ -135,7 +135,7 @@ def _carry_out(guard: Guard, start: Sequence[str], prepared: Prepared, shown: st
 def _unguarded(guard: Guard, command: Sequence[str], variables: Mapping[str, str]) -> int:
     say(f"{layout.OFF}=off: {guard.title} is not held for this command")
     status = run(command, variables)
-    for line in refresh(guard.place, accept=not status):  # what a failed command left is not what was meant
+    for line in refresh(guard.place, accept=not status):  # changes of a failed command are not accepted
         say(line)
     after = load(guard.place.prefix)
     if after is not None and after.packages != guard.packages:
@@ -149,7 +149,7 @@ def _lost(name: str) -> int:
 
 
 def _accept(_: Sequence[str]) -> int:
-    """Hold what is installed now."""
+    """Hold the versions that are installed now."""
     guard = _own()
     if guard is None:
         return _lost("guard")

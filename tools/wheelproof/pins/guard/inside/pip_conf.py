@@ -59,7 +59,7 @@ def places(prefix: str, variables: Mapping[str, str]) -> list[str]:
 
 
 def configured(prefix: str, variables: Mapping[str, str], key: str) -> str:
-    """What pip's files say of an option of ``pip install``."""
+    """The value of an option of ``pip install`` in pip's files."""
     found = ""
     for section in ("global", "install"):
         of_section = [value(read_text(path), section, key) for path in places(prefix, variables)]
@@ -69,8 +69,8 @@ def configured(prefix: str, variables: Mapping[str, str], key: str) -> str:
 
 def is_isolation_off(prefix: str, variables: Mapping[str, str]) -> bool:
     """Whether variables or files switch build isolation off: pip takes a no for that, as the value of isolation."""
-    said = variables.get("PIP_NO_BUILD_ISOLATION") or configured(prefix, variables, "no-build-isolation")
-    return bool(said) and said.lower() not in _TRUE
+    flag = variables.get("PIP_NO_BUILD_ISOLATION") or configured(prefix, variables, "no-build-isolation")
+    return bool(flag) and flag.lower() not in _TRUE
 
 
 def read_text(path: str) -> str:

@@ -1,4 +1,4 @@
-"""What a guard adds to a call of pip: constraints, also for builds, and the refusal to remove what is held."""
+"""Changes of a pip call by a guard: constraints, also for builds, and a refusal to remove held packages."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _BUILD_CONSTRAINT = (25, 3)  # the first pip with --build-constraint
 
 @dataclass(frozen=True)
 class Prepared:
-    """A call as it is to be made. ``said`` is what was done to it, ``refused`` why it is not made; "" each for nothing.
+    """A prepared call. ``summary`` describes the changes, ``refused`` why it is not made; "" if neither applies.
 
     ``watch`` says whether it can change the environment.
     """
 
     arguments: Sequence[str]
     variables: Mapping[str, str]
-    said: str = ""
+    summary: str = ""
     refused: str = ""
     watch: bool = False
     steps: Sequence[Sequence[str]] = field(default_factory=tuple)  # calls before this one, each watched
@@ -40,7 +40,7 @@ def is_pip(name: str) -> bool:
 
 
 def cache_of(guard: Guard, variables: Mapping[str, str], installer: str = "uv") -> str:
-    """A folder in the installer's cache for what is held: a wheel that was built against another torch is not taken."""
+    """A folder in the installer's cache for the held packages, without wheels built against another torch."""
     home = variables.get("XDG_CACHE_HOME") or os.path.join(variables.get("HOME") or os.path.expanduser("~"), ".cache")
     base = variables.get(f"{installer.upper()}_CACHE_DIR") or os.path.join(home, installer)
     anchors = [name for one in guard.settings["families"] for name in one["anchors"] if name in guard.packages]
@@ -51,7 +51,7 @@ def cache_of(guard: Guard, variables: Mapping[str, str], installer: str = "uv") 
 def find_command(arguments: Sequence[str], valued: Set[str], known: Set[str] = frozenset()) -> int:
     """The index of the first argument that is not an option and no value of one; the count of arguments when all are.
 
-    Where the commands are ``known``, any other word is taken for the value of an option of a later release.
+    Where the commands are ``known``, any other word counts as the value of an unknown option.
     """
     index = 0
     while index < len(arguments):
@@ -103,18 +103,18 @@ def prepare(guard: Guard, arguments: Sequence[str], variables: Mapping[str, str]
     plain = dict(variables)
     if "--no-build-isolation" in rest or pip_conf.is_isolation_off(guard.place.prefix, variables):
         if own_build and all(f"/{layout.CONSTRAINTS}" in word for word in own_build.split()):
-            del plain["PIP_BUILD_CONSTRAINT"]  # that of a guard's variables: pip refuses both together
+            del plain["PIP_BUILD_CONSTRAINT"]  # the guard's variable: pip refuses both together
     elif _version_of_pip(guard) >= _BUILD_CONSTRAINT:
         added += ["--build-constraint", guard.constraints]
-    said = f"{guard.title} held: pip {command} {' '.join(added)}" if added else ""
+    summary = f"{guard.title} held: pip {command} {' '.join(added)}" if added else ""
     if not _has_cache_option(guard, arguments, variables):
         added += ["--cache-dir", cache_of(guard, variables, "pip")]
     new = [*arguments[: at + 1], *added, *rest]
-    return Prepared(new, plain, said, watch=command == "install" and "--dry-run" not in rest)
+    return Prepared(new, plain, summary, watch=command == "install" and "--dry-run" not in rest)
 
 
 def _has_cache_option(guard: Guard, arguments: Sequence[str], variables: Mapping[str, str]) -> bool:
-    """Whether the user says on the command line, or for no cache at all, where built wheels are kept."""
+    """Whether the user chose the place of built wheels on the command line, or disabled the cache."""
     if "--no-cache-dir" in arguments or values_of(arguments, "--cache-dir"):
         return True
     return bool(variables.get("PIP_NO_CACHE_DIR") or pip_conf.configured(guard.place.prefix, variables, "no-cache-dir"))
@@ -136,7 +136,7 @@ def refusal(guard: Guard, wanted: set[str]) -> str:
 
 
 def names_in_files(paths: Sequence[str]) -> set[str]:
-    """The names at the start of the lines of requirements files; what cannot be read is left to the installer."""
+    """The names at the start of the lines of requirements files; unreadable files are left to the installer."""
     return {name_of(line) for path in paths for line in pip_conf.read_text(path).splitlines()} - {""}
 
 

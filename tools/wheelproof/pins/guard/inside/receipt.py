@@ -1,4 +1,4 @@
-"""The receipt: which files the guard wrote, with their hashes, and what stood there before."""
+"""The receipt: the files that the guard wrote, with their hashes, and their originals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCHEMA = "wheelproof.guard/1"
 
 @dataclass(frozen=True)
 class Entry:
-    """A file of the guard. ``kept`` is where the file that stood there before lies, "" when there wasn't one.
+    """A file of the guard. ``kept`` is the place of the original, "" without one.
 
     ``role`` is "front", "hook", "program", "text", "pip.conf", "record" or "uv.toml"; ``record`` the RECORD whose row
     for the path was changed, "" if none.
@@ -29,7 +29,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Receipt:
-    """``packages`` are the held versions by name, ``made`` the folders that were made, outermost first."""
+    """``packages`` are the held versions by name, ``made`` the new folders, outermost first."""
 
     prefix: str
     python: str

@@ -1,7 +1,7 @@
-"""The tripwire: what a command did to what is held, found by RECORD and by the files themselves, and undone.
+"""The tripwire: damage of a command to held packages, found by RECORD and by the files, and undone.
 
 Before a command the held files are linked into a folder of the guard (hard links take no space), so that they can be
-restored; after it these links are removed. On an overlay file system, where a link would copy the file, none are made.
+restored; after it these links are removed. On an overlay file system, which would copy the file, there are no links.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Status = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Seen:
-    """A held distribution as it was: by path, the status of each file of RECORD, and the digest that RECORD gives."""
+    """A held distribution as it was: by path, the status of each file of RECORD, and its digest in RECORD."""
 
     version: str
     folder: str
@@ -34,12 +34,12 @@ class Seen:
     record: str  # the digest of its rows
     files: Mapping[str, Status]
     digests: Mapping[str, str] = field(default_factory=dict)
-    hidden: str = ""  # what an earlier folder has under its name, in a sentence
+    hidden: str = ""  # a sentence about the modules of that name in an earlier folder
 
 
 @dataclass(frozen=True)
 class Damage:
-    """What is wrong with a held distribution; ``name`` is its name, ``what`` a sentence about it."""
+    """A fault of a held distribution; ``what`` is a sentence about it."""
 
     name: str
     what: str
@@ -58,13 +58,13 @@ def look(held: Held, sites: Sequence[str]) -> dict[str, Seen]:
 
 
 def read_rows(distribution: Distribution) -> dict[str, str]:
-    """The digest of each file that RECORD lists, by its absolute path, but for bytecode and bookkeeping."""
+    """The digest of each file that RECORD lists, by its absolute path, except bytecode and bookkeeping."""
     return _rows_of(distribution, status_of(distribution.record))
 
 
 @functools.cache
 def _rows_of(distribution: Distribution, _status: Status | None) -> dict[str, str]:
-    """Read once, as long as RECORD is the same file: that of torch has 15,000 rows."""
+    """Read once, as long as RECORD is unchanged: torch has 15,000 rows."""
     found: dict[str, str] = {}
     try:
         with open(distribution.record, encoding="utf-8", errors="surrogateescape", newline="") as file:
@@ -81,7 +81,7 @@ def _rows_of(distribution: Distribution, _status: Status | None) -> dict[str, st
 
 
 def digest_of_rows(distribution: Distribution) -> str:
-    """One digest of what RECORD lists, whatever the order of its rows and whoever installed it."""
+    """A digest of RECORD that does not depend on the order of rows or on the installer."""
     return _digest_of(distribution, status_of(distribution.record))
 
 
@@ -97,14 +97,14 @@ def _digest_of(distribution: Distribution, _status: Status | None) -> str:
 def status_of(path: str) -> Status | None:
     """The status of a file, None when it is missing."""
     try:
-        found = os.stat(path)  # of what a link leads to: uv can link into its cache
+        found = os.stat(path)  # of a link's target: uv can link into its cache
     except OSError:
         return None
     return (found.st_size, found.st_mtime_ns, found.st_ino)
 
 
 def compare(before: Mapping[str, Seen], needed: Mapping[str, str], sites: Sequence[str]) -> list[Damage]:
-    """What has happened since ``before``; ``needed`` are versions of what must not go, by name."""
+    """The changes since ``before``; ``needed`` are versions of packages that must stay, by name."""
     now = installed(sites)
     damages = []
     for name, seen in before.items():
@@ -164,13 +164,13 @@ def _newly_hidden(name: str, seen: Seen, sites: Sequence[str]) -> str:
 
 
 def _hidden(name: str, seen: Seen, sites: Sequence[str]) -> str:
-    """What imports would find in place of a distribution's modules, whoever installed it; "" for nothing."""
+    """The modules that imports find in place of a distribution's; "" if its own."""
     places = hiding(seen, sites)
     return f"{places[0]} hides that of {name} {seen.version}" if places else ""
 
 
 def hiding(seen: Seen, sites: Sequence[str]) -> list[str]:
-    """The paths of modules that hide those of a distribution: same names, in folders that are searched earlier."""
+    """The paths of modules that hide those of a distribution: same names, in earlier folders."""
     earlier = sites[: sites.index(seen.site)] if seen.site in sites else []
     earlier = [site for site in earlier if os.path.isdir(site)]
     if not earlier:
@@ -194,7 +194,7 @@ def _module(path: str, seen: Seen) -> str:
 
 
 def remove_hiding(before: Mapping[str, Seen], there: set[str], sites: Sequence[str]) -> None:
-    """Remove the distributions that were not ``there`` before and hide modules of what is held."""
+    """Remove the distributions that were not ``there`` before and hide held modules."""
     paths = [path for seen in before.values() for path in hiding(seen, sites)]
     for one in every(sites) if paths else ():
         owned = read_rows(one)
@@ -208,13 +208,13 @@ def remove_hiding(before: Mapping[str, Seen], there: set[str], sites: Sequence[s
 
 
 def _remove_empty(path: str) -> None:
-    """Remove a folder that holds nothing but empty folders and bytecode: it would still be a namespace package."""
+    """Remove a folder that has only empty folders and bytecode, since it would be a namespace package."""
     if os.path.isdir(path) and all(name.endswith(".pyc") for _, _, names in os.walk(path) for name in names):
         shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_recorded(path: str, digest: str) -> bool:
-    """Whether a file has the content that RECORD gives; without a digest that is unknown, and taken for no."""
+    """Whether a file has its digest in RECORD; False without a digest."""
     method, equals, expected = digest.partition("=")
     if not equals or method not in hashlib.algorithms_guaranteed:
         return False
@@ -229,7 +229,7 @@ def _is_recorded(path: str, digest: str) -> bool:
 
 
 class Stash:
-    """Hard links to every file of what is held, in a folder of the guard."""
+    """Hard links to every held file, in a folder of the guard."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -257,7 +257,7 @@ class Stash:
                 self._links[path] = link
 
     def put_back(self, before: Mapping[str, Seen], needed: Mapping[str, Distribution], sites: Sequence[str]) -> None:
-        """Restore every held file that is not what it was, and remove what took its place."""
+        """Restore every changed held file, and remove its replacements."""
         now = installed(sites)
         kept = set(self._links)
         for name, seen in before.items():
@@ -275,7 +275,7 @@ class Stash:
                 temporary = f"{path}.{os.getpid()}.tmp"
                 os.link(link, temporary)
                 os.replace(temporary, path)
-        for seen in before.values():  # what another build added to the same folder
+        for seen in before.values():  # files that another build added to the same folder
             for name in os.listdir(seen.folder) if os.path.isdir(seen.folder) else ():
                 path = os.path.join(seen.folder, name)
                 if path not in kept and os.path.isfile(path):
@@ -288,7 +288,7 @@ class Stash:
 
 
 def _remove(distribution: Distribution, kept: set[str]) -> None:
-    """Remove a distribution that replaced a held one, but for the files that are restored."""
+    """Remove a distribution that replaced a held one, except the restored files."""
     for path in read_rows(distribution):
         inside = path.startswith(f"{distribution.site}{os.sep}")
         if inside and path not in kept and os.path.isfile(path):

@@ -1,8 +1,8 @@
-"""What a guard adds to a call of uv, which has no configuration of an environment.
+"""Changes of a uv call by a guard, since uv has no configuration of an environment.
 
-Which environment a call is for is found as uv finds it; where that one has no guard, uv runs as it was called. Projects
-are synchronized in a way that leaves what is held alone: ``--inexact`` and ``--no-install-package``, which ``uv run``
-and ``uv remove`` do not have, so that these are two calls.
+Which environment a call is for is found as uv finds it; without a guard there, the call is unchanged. Projects are
+synchronized without touching held packages: ``--inexact`` and ``--no-install-package``, which ``uv run`` and ``uv
+remove`` do not have, so that these are two calls.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TRUE = {"1", "true", "yes", "on", "y", "t"}
 
 
 def find_uv(guard: Guard | None, variables: Mapping[str, str]) -> str:
-    """The uv that is not a front program: the one that stood here, else the first on PATH, else the recorded one."""
+    """The uv that is not a front program: the original, else the first on PATH, else the recorded one."""
     folders = [folder for folder in variables.get("PATH", "").split(os.pathsep) if folder]
     candidates = []
     if guard is not None:
@@ -87,7 +87,7 @@ def prepare(uv: str, arguments: Sequence[str], variables: Mapping[str, str]) -> 
 
 @functools.cache
 def _valued_of_run(uv: str) -> frozenset[str]:
-    """The options of ``uv run`` that take a value: those that are known, and what this uv says of others."""
+    """The options of ``uv run`` that take a value: known ones, and those in the help of this uv."""
     done = subprocess.run([uv, "run", "--help"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
     text = _COLOURS.sub("", done.stdout.decode(errors="replace"))
     return frozenset(UV_RUN_VALUED | {name for found in _VALUED.finditer(text) for name in found.groups("")})
@@ -119,7 +119,7 @@ def _pip(
         if "--exact" in rest:
             added += ["-r", guard.place.file(layout.KEEP)]
         return Prepared([*head, *added, *rest], plain, f"{guard.title} held: uv pip install {_shown(added)}", "", watch)
-    keep = _keep_beside(guard, names_in_files([word for word in named if os.path.isfile(word)]))
+    keep = _keep_needed(guard, names_in_files([word for word in named if os.path.isfile(word)]))
     new = [*head, *added, *rest, keep]
     return Prepared(new, plain, f"{guard.title} held: uv pip sync {_shown(added)} {keep}", "", watch)
 
@@ -135,8 +135,8 @@ def _lock_replaces(uv: str, guard: Guard, arguments: Sequence[str], variables: M
     return f"{guard.title} held: the lock would replace or remove {', '.join(lost)}; nothing was done" if lost else ""
 
 
-def _keep_beside(guard: Guard, named: set[str]) -> str:
-    """A file of what may not go, but for what the files of the call name themselves and is not pinned."""
+def _keep_needed(guard: Guard, named: set[str]) -> str:
+    """A file of the packages to keep, except unpinned ones that files of the call name."""
     held = needed_of(guard)
     lines = [
         f"{name}=={version}\n" for name, version in sorted(held.items()) if name in guard.packages or name not in named
@@ -214,22 +214,22 @@ def _project(  # noqa: PLR0911  # one for each command
     refused = refused or (_overlay(uv, guard, [*before, *options], plain) if command == "run" else "")
     if refused:
         return Prepared(arguments, variables, "", f"{guard.title} held: {refused}")
-    said = f"{guard.title} held: uv {command}"
+    summary = f"{guard.title} held: uv {command}"
     if command == "sync":
         watch = not {"--dry-run", "--check"} & set(options)
-        return Prepared(sync, plain, f"{said} --inexact, and {len(guard.names)} x --no-install-package", "", watch)
+        return Prepared(sync, plain, f"{summary} --inexact, and {len(guard.names)} x --no-install-package", "", watch)
     if command == "add":
         new = [*head, *options, *alone]
-        return Prepared(new, plain, f"{said}, and {len(guard.names)} x --no-install-package", "", watch=True)
+        return Prepared(new, plain, f"{summary}, and {len(guard.names)} x --no-install-package", "", watch=True)
     if "--no-sync" in options or variables.get("UV_NO_SYNC", "").lower() in _TRUE:
         return Prepared(arguments, plain)
     new = [*head, "--no-sync", *options, *left]
     if command == "remove":
-        said += " --no-sync, then uv sync --inexact: what it took with it stays installed"
-        return Prepared(sync, plain, said, "", watch=True, steps=[new])
+        summary += " --no-sync, then uv sync --inexact: what it took with it stays installed"
+        return Prepared(sync, plain, summary, "", watch=True, steps=[new])
     if _NOTHING in foreseen:
-        return Prepared(new, plain, f"{said} --no-sync: there is nothing to synchronize")
-    return Prepared(new, plain, f"{said}: uv sync --inexact, then --no-sync", steps=[[*sync, "--quiet"]])
+        return Prepared(new, plain, f"{summary} --no-sync: there is nothing to synchronize")
+    return Prepared(new, plain, f"{summary}: uv sync --inexact, then --no-sync", steps=[[*sync, "--quiet"]])
 
 
 def _of_sync(options: Sequence[str], valued: Set[str]) -> list[str]:
@@ -246,7 +246,7 @@ def _of_sync(options: Sequence[str], valued: Set[str]) -> list[str]:
 
 
 def _shared(options: Sequence[str]) -> list[str]:
-    """The options of ``uv remove`` that say where and how, and not what."""
+    """The options of ``uv remove`` for the place and manner, not the packages."""
     found = [option for option in options if option in UV_SHARED]
     for name in sorted(UV_SHARED_VALUED):
         found += [word for value in values_of(options, name) for word in (name, value)]
@@ -254,7 +254,7 @@ def _shared(options: Sequence[str]) -> list[str]:
 
 
 def _foresee(uv: str, sync: Sequence[str], variables: Mapping[str, str]) -> list[str]:
-    """What uv says that a synchronization would do."""
+    """The forecast of uv for a synchronization."""
     dry = [uv, *[option for option in sync if option not in ("-q", "--quiet", "--dry-run")], "--dry-run"]
     plain = {**variables, "NO_COLOR": "1"}
     done = subprocess.run(dry, env=plain, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
@@ -262,7 +262,7 @@ def _foresee(uv: str, sync: Sequence[str], variables: Mapping[str, str]) -> list
 
 
 def _is_for(guard: Guard, foreseen: Sequence[str], folder: str) -> bool:
-    """Whether uv says that it would work on the guarded environment; it says nothing where it fails beforehand."""
+    """Whether uv says that it would work on the guarded environment; it says nothing if it fails beforehand."""
     named = [found[1] for line in foreseen if (found := _ENVIRONMENT.match(line))]
     own = os.path.realpath(guard.place.prefix)
     return not named or os.path.realpath(os.path.join(folder, named[0])) == own
@@ -289,7 +289,7 @@ def _with_overlay(
 
 
 def _overlay(uv: str, guard: Guard, options: Sequence[str], variables: Mapping[str, str]) -> str:
-    """Why the packages of --with would hide what is held, by uv's own resolution; "" when they would not."""
+    """Why packages of --with would hide held ones, by uv's own resolution; "" if they would not."""
     requirements = [word for value in values_of(options, "--with", "-w") for word in value.split(",")]
     files = [word for value in values_of(options, "--with-requirements") for word in ("-r", value)]
     editable = [word for value in values_of(options, "--with-editable") for word in ("-e", value)]
@@ -306,9 +306,9 @@ def _overlay(uv: str, guard: Guard, options: Sequence[str], variables: Mapping[s
     hidden = sorted(added & set(guard.packages))
     if not hidden:
         return ""
-    asked = " ".join([*requirements, *files, *editable])
+    words = " ".join([*requirements, *files, *editable])
     return (
-        f"{guard.title} held: --with would put another {', '.join(hidden)} in front of it; use uv pip install {asked}"
+        f"{guard.title} held: --with would put another {', '.join(hidden)} in front of it; use uv pip install {words}"
     )
 
 
@@ -322,11 +322,11 @@ def _folder(arguments: Sequence[str], variables: Mapping[str, str]) -> str:
 
 
 def _guard_of_pip(uv: str, arguments: Sequence[str], folder: str, variables: Mapping[str, str]) -> Guard | None:
-    asked = values_of(arguments, "-p", "--python") or list(filter(None, [variables.get("UV_PYTHON", "")]))
+    requested = values_of(arguments, "-p", "--python") or list(filter(None, [variables.get("UV_PYTHON", "")]))
     places = values_of(arguments, *UV_PLACES)
     is_system = "--system" in arguments or variables.get("UV_SYSTEM_PYTHON", "").lower() in _TRUE
-    if asked or is_system:
-        prefix = _prefix_of(uv, asked[-1] if asked else "", folder, variables, is_system=is_system)
+    if requested or is_system:
+        prefix = _prefix_of(uv, requested[-1] if requested else "", folder, variables, is_system=is_system)
     else:
         prefix = variables.get("VIRTUAL_ENV") or variables.get("CONDA_PREFIX") or _nearest_venv(folder)
         if not prefix:
@@ -341,19 +341,19 @@ def _guard_of_pip(uv: str, arguments: Sequence[str], folder: str, variables: Map
     return guard
 
 
-def _prefix_of(uv: str, asked: str, folder: str, variables: Mapping[str, str], *, is_system: bool) -> str:
-    """The prefix of an interpreter that is named by a path, a version or not at all."""
-    path = os.path.join(folder, asked)
-    if asked and os.path.isdir(path):
+def _prefix_of(uv: str, requested: str, folder: str, variables: Mapping[str, str], *, is_system: bool) -> str:
+    """The prefix of an interpreter given by path, by version or by default."""
+    path = os.path.join(folder, requested)
+    if requested and os.path.isdir(path):
         return path
-    if not (asked and os.path.isfile(path)):
+    if not (requested and os.path.isfile(path)):
         command = [
             uv,
             "python",
             "find",
             "--no-python-downloads",
             *(["--system"] if is_system else []),
-            *filter(None, [asked]),
+            *filter(None, [requested]),
         ]
         done = subprocess.run(
             command, cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
@@ -370,7 +370,7 @@ def _nearest_venv(folder: str) -> str:
 
 
 def _guard_of_project(options: Sequence[str], folder: str, variables: Mapping[str, str]) -> Guard | None:
-    """The guard of the environment of the project: its .venv, or the one that is named or active."""
+    """The guard of the environment of the project: its .venv, or the named or active one."""
     if {"--no-project", "--isolated"} & set(options):
         return None
     named = values_of(options, "--project") or list(filter(None, [variables.get("UV_PROJECT", "")]))
@@ -381,7 +381,7 @@ def _guard_of_project(options: Sequence[str], folder: str, variables: Mapping[st
     if "--active" in options and variables.get("VIRTUAL_ENV"):
         return load(variables["VIRTUAL_ENV"])
     given = variables.get("UV_PROJECT_ENVIRONMENT")
-    for project in projects:  # a member of a workspace uses that of its root
+    for project in projects:  # a member of a workspace uses the environment of its root
         guard = load(os.path.join(project, given or ".venv"))
         if guard is not None:
             return guard
@@ -401,7 +401,7 @@ def _is_of_script(command: str, options: Sequence[str], left: Sequence[str], fol
 def _venv(
     rest: Sequence[str], folder: str, arguments: Sequence[str], variables: Mapping[str, str]
 ) -> tuple[Guard | None, Prepared]:
-    """``uv venv``: refused where it would remove a guarded environment."""
+    """``uv venv``: refused if it would remove a guarded environment."""
     at = find_command(rest, UV_VENV_VALUED)
     guard = load(os.path.join(folder, rest[at] if at < len(rest) else ".venv"))
     clears = {"-c", "--clear"} & set(rest) or variables.get("UV_VENV_CLEAR", "").lower() in _TRUE
