@@ -60,7 +60,7 @@ class LogCause:
     """A cause: the ``rule`` and the ``finding`` of it, ``says`` in a sentence, and the ``line`` that shows it first.
 
     ``layer`` is how deep it is; ``texts`` is True where a text of the log names it. ``names`` are the rules that it
-    may stand for.
+    may stand for. ``catalogue`` is its entry of the catalogue; "" if it has none.
     """
 
     rule: str
@@ -70,6 +70,7 @@ class LogCause:
     layer: int
     texts: bool
     names: frozenset[str]
+    catalogue: str = ""
     harmless: bool = False
 
     @property
@@ -92,7 +93,7 @@ def causes(log: Log) -> tuple[LogCause, ...]:
 
 def _of_text(one: Recognition) -> LogCause:
     names = frozenset({one.rule, *map(rule_id, one.entry.get("catalogue", ()))})
-    return LogCause(one.rule, one.finding, one.says, one.line, one.rank[1], True, names, one.harmless)
+    return LogCause(one.rule, one.finding, one.says, one.line, one.rank[1], True, names, one.catalogue, one.harmless)
 
 
 def _is_same(named: LogCause, found: LogCause) -> bool:
@@ -153,7 +154,7 @@ def _of_result(host: LogHost, result: CheckResult) -> LogCause:
     finding = Finding(result.message, evidence, _fix(host, result) if whole else result.fix, severity=result.severity)
     line = min((one.line for one in shown.values()), default=0)
     names = frozenset({result.rule})
-    return LogCause(result.rule, finding, result.message, line, int(cause.layer), False, names)
+    return LogCause(result.rule, finding, result.message, line, int(cause.layer), False, names, cause.catalogue)
 
 
 def _fix(host: LogHost, result: CheckResult) -> Fix | None:
