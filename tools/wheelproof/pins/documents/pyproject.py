@@ -9,10 +9,9 @@ from typing import Any
 
 from wheelproof.pins.documents import hatch, pixi, tox
 from wheelproof.pins.documents.names import normalized, project_of
-from wheelproof.pins.documents.source import Source
 from wheelproof.pins.documents.toml_requirements import Where, notices_about, parse_toml, read_toml
 from wheelproof.pins.documents.toml_scripts import with_scripts
-from wheelproof.pins.model import Document, Form, Notice, Role
+from wheelproof.pins.model import Document, Form, Notice, Role, Source
 
 UV = (
     Where("tool.uv.override-dependencies", Role.CONSTRAINT),

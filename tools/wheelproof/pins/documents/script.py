@@ -6,9 +6,8 @@ import re
 
 from wheel_checks.errors import FormatError
 from wheelproof.pins.documents.pyproject import SCRIPT_PLACES
-from wheelproof.pins.documents.source import Source
 from wheelproof.pins.documents.toml_requirements import read_toml
-from wheelproof.pins.model import Document, Span
+from wheelproof.pins.model import Document, Source, Span
 
 _BEGIN, _END = "# /// script", "# ///"
 _PREFIX = re.compile(r"^# ?", re.MULTILINE)
