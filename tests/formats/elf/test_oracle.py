@@ -52,7 +52,7 @@ def told_by_pyelftools(data: bytes) -> Facts:
         "soname": next(iter(texts("DT_SONAME", "soname")), None),
         "rpath": ":".join(texts("DT_RPATH", "rpath")),
         "runpath": ":".join(texts("DT_RUNPATH", "runpath")),
-        "flags": (numbers.get("DT_FLAGS", 0), numbers.get("DT_FLAGS_1", 0), "DT_TEXTREL" in numbers),
+        "text_relocations": "DT_TEXTREL" in numbers or bool(numbers.get("DT_FLAGS", 0) & 4),
         **versions_of(elf),
         "sections": [
             (
@@ -146,9 +146,7 @@ def told_by_us(facts: ElfFacts) -> Facts:
         "soname": dynamic.soname if dynamic else None,
         "rpath": ":".join(dynamic.rpath) if dynamic else "",
         "runpath": ":".join(dynamic.runpath) if dynamic else "",
-        "flags": (dynamic.flags, dynamic.flags_1, dynamic.text_relocations and not dynamic.flags & 4)
-        if dynamic
-        else (0, 0, False),
+        "text_relocations": dynamic is not None and dynamic.text_relocations,
         "needs": [
             (need.library, [(version.name, version.weak, version.index) for version in need.versions])
             for need in facts.versions.needs
