@@ -35,8 +35,8 @@ def symbols_of(elf: Elf) -> DynamicSymbols:
 
 def test_a_library_as_torch_ships_it() -> None:
     facts = facts_of(TORCH_LIKE)
-    assert (facts.header.type, facts.header.machine, facts.header.bits, facts.header.byte_order) == (
-        ("DYN", "aarch64", 64, "little")
+    assert (facts.header.type_number, facts.header.machine, facts.header.bits, facts.header.byte_order) == (
+        (3, "aarch64", 64, "little")
     )
     assert facts.interpreter is None
     assert facts.build_id == bytes(range(20)).hex()
@@ -163,15 +163,15 @@ def test_paths_are_kept_as_they_are_written() -> None:
 
 def test_a_program_and_its_interpreter() -> None:
     facts = facts_of(Elf(kind=2, interpreter="/lib/ld-linux-aarch64.so.1"))
-    assert (facts.header.type, facts.interpreter) == ("EXEC", "/lib/ld-linux-aarch64.so.1")
+    assert (facts.header.type_number, facts.interpreter) == (2, "/lib/ld-linux-aarch64.so.1")
 
 
 def test_sections_with_gpu_code() -> None:
     elf = TORCH_LIKE.build()
     sections = read_elf(WholeFile(elf.data)).sections
     assert not isinstance(sections, Missing)
-    assert [(each.name, each.type, each.offset, each.size) for each in sections.gpu_code] == [
-        (name, "PROGBITS", *elf.regions[name]) for name in (".nv_fatbin", "__nv_relfatbin")
+    assert [(each.name, each.type_number, each.offset, each.size) for each in sections.gpu_code] == [
+        (name, 1, *elf.regions[name]) for name in (".nv_fatbin", "__nv_relfatbin")
     ]
     assert len(sections.named(".nvFatBinSegment")) == 1
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
+from elftools.elf.enums import ENUM_E_TYPE, ENUM_SH_TYPE_BASE
 from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection, GNUVerSymSection
 from elftools.elf.sections import NoteSection, SymbolTableSection
 from elftools.elf.segments import InterpSegment
@@ -37,7 +38,7 @@ def told_by_pyelftools(data: bytes) -> Facts:
         "header": (
             elf.elfclass,
             elf.little_endian,
-            elf.header.e_type,
+            ENUM_E_TYPE[elf.header.e_type],
             elf["e_entry"],
             elf["e_flags"],
             elf.num_segments(),
@@ -61,7 +62,7 @@ def told_by_pyelftools(data: bytes) -> Facts:
             )
             for section in elf.iter_sections()
         ],
-        "section_types": [str(section["sh_type"]) for section in elf.iter_sections()],
+        "section_types": [ENUM_SH_TYPE_BASE[section["sh_type"]] for section in elf.iter_sections()],
         "stripped": elf.get_section_by_name(".symtab") is None,
         "build_id": next(
             (
@@ -131,7 +132,7 @@ def told_by_us(facts: ElfFacts) -> Facts:
         "header": (
             header.bits,
             header.byte_order == "little",
-            f"ET_{header.type}",
+            header.type_number,
             header.entry,
             header.flags,
             header.segment_count,
@@ -157,15 +158,10 @@ def told_by_us(facts: ElfFacts) -> Facts:
             (each.name, each.flags, each.address, each.offset, each.size, each.link, each.info, each.entry_size)
             for each in facts.sections.headers
         ],
-        "section_types": [pyelftools_type(each.type) for each in facts.sections.headers],
+        "section_types": [each.type_number for each in facts.sections.headers],
         "stripped": not facts.sections.of_type(SHT_SYMTAB),
         "build_id": facts.build_id,
     }
-
-
-def pyelftools_type(name: str) -> str:
-    names = {"GNU_VERDEF": "GNU_verdef", "GNU_VERNEED": "GNU_verneed", "GNU_VERSYM": "GNU_versym"}
-    return f"SHT_{names.get(name, name)}"
 
 
 @pytest.mark.parametrize("path", real_files(), ids=lambda path: path.name)

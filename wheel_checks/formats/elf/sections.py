@@ -17,31 +17,6 @@ _EXTENDED_COUNT = 0xFF00  # SHN_LORESERVE: from here on section header 0 has the
 
 SHT_NULL, SHT_SYMTAB, SHT_DYNAMIC, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 0, 2, 6, 7, 8, 11
 SHF_ALLOC = 2
-_TYPES = {
-    0: "NULL",
-    1: "PROGBITS",
-    2: "SYMTAB",
-    3: "STRTAB",
-    4: "RELA",
-    5: "HASH",
-    6: "DYNAMIC",
-    7: "NOTE",
-    8: "NOBITS",
-    9: "REL",
-    11: "DYNSYM",
-    14: "INIT_ARRAY",
-    15: "FINI_ARRAY",
-    16: "PREINIT_ARRAY",
-    17: "GROUP",
-    18: "SYMTAB_SHNDX",
-    19: "RELR",
-    0x6FFFFFF5: "GNU_ATTRIBUTES",
-    0x6FFFFFF6: "GNU_HASH",
-    0x6FFFFFFD: "GNU_VERDEF",
-    0x6FFFFFFE: "GNU_VERNEED",
-    0x6FFFFFFF: "GNU_VERSYM",
-}
-
 GPU_CODE_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 """The sections in which nvcc puts fat binaries: of whole programs, and of relocatable device code."""
 HIP_SECTION = ".hip_fatbin"
@@ -63,11 +38,6 @@ class Section:
     link: int
     info: int
     entry_size: int
-
-    @property
-    def type(self) -> str:
-        """The type as the gABI names it without ``SHT_``, or its number."""
-        return _TYPES.get(self.type_number, f"{self.type_number:#x}")
 
     @property
     def in_file(self) -> bool:
