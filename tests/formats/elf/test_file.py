@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import replace
 from typing import Literal
 
@@ -39,7 +38,6 @@ def test_a_library_as_torch_ships_it() -> None:
         (3, "aarch64", 64, "little")
     )
     assert facts.interpreter is None
-    assert facts.build_id == bytes(range(20)).hex()
     assert facts.dynamic == DynamicFacts(
         found_by="segment",
         needed=("libc10.so", "libcudart.so.13", "libc.so.6"),
@@ -187,7 +185,7 @@ def test_without_program_headers_the_section_table_leads_to_the_facts() -> None:
     facts = facts_of(replace(TORCH_LIKE, segment_table=False))
     expected = facts_of(TORCH_LIKE)
     assert facts.dynamic == replace(dynamic_of(TORCH_LIKE), found_by="section")
-    assert (facts.versions, facts.symbols, facts.build_id) == (expected.versions, expected.symbols, expected.build_id)
+    assert (facts.versions, facts.symbols) == (expected.versions, expected.symbols)
 
 
 @pytest.mark.parametrize("fields", [{"p_type[DYNAMIC]": 0}, {"p_filesz[DYNAMIC]": 0}])
@@ -203,17 +201,6 @@ def test_sections_without_names() -> None:
     assert not isinstance(sections, Missing)
     assert {section.name for section in sections.headers} == {""}
     assert len(sections.headers) > 1
-
-
-@pytest.mark.parametrize("position", [3, 100_000])
-def test_a_build_id_is_looked_for_at_the_beginning_of_the_notes_only(position: int) -> None:
-    """Else notes of any length would be read to find none."""
-    other = struct.pack("<3I", 4, position, 3) + b"LOG\0" + bytes(position + -position % 4)
-    note = struct.pack("<3I", 4, 2, 3) + b"GNU\0" + b"\xab\xcd\0\0"
-    built = Elf(build_id=b"\1" * 20, contents={"notes": other + note}).build()
-    start, size = built.regions["notes"]
-    facts = read_elf(WholeFile(built.with_fields({"p_offset[NOTE]": start, "p_filesz[NOTE]": size})))
-    assert facts.build_id == ("abcd" if position == 3 else None)
 
 
 def test_numbers_too_large_for_the_header_are_in_section_header_0() -> None:
@@ -255,7 +242,6 @@ def test_a_head_alone_tells_some_parts_and_what_the_others_need() -> None:
     facts = read_elf(known_of(built.data, slice(0, 1024)))
     assert facts.header.machine == "aarch64"
     assert not isinstance(facts.segments, Missing)
-    assert facts.build_id == bytes(range(20)).hex()
     assert facts.missing == {Part.DYNAMIC, Part.VERSIONS, Part.SECTIONS}
     dynamic = ByteRange(*built.regions[".dynamic"])
     assert facts.dynamic == facts.versions == Missing((dynamic,))

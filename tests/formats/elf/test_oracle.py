@@ -12,7 +12,7 @@ from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
 from elftools.elf.enums import ENUM_E_TYPE, ENUM_SH_TYPE_BASE
 from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection, GNUVerSymSection
-from elftools.elf.sections import NoteSection, SymbolTableSection
+from elftools.elf.sections import SymbolTableSection
 from elftools.elf.segments import InterpSegment
 
 from tests.support.elf_samples import BUILT, real_files
@@ -64,16 +64,6 @@ def told_by_pyelftools(data: bytes) -> Facts:
         ],
         "section_types": [ENUM_SH_TYPE_BASE[section["sh_type"]] for section in elf.iter_sections()],
         "stripped": elf.get_section_by_name(".symtab") is None,
-        "build_id": next(
-            (
-                note["n_desc"]
-                for section in elf.iter_sections()
-                if isinstance(section, NoteSection)
-                for note in section.iter_notes()
-                if note["n_type"] == "NT_GNU_BUILD_ID"
-            ),
-            None,
-        ),
     }
 
 
@@ -160,7 +150,6 @@ def told_by_us(facts: ElfFacts) -> Facts:
         ],
         "section_types": [each.type_number for each in facts.sections.headers],
         "stripped": not facts.sections.of_type(SHT_SYMTAB),
-        "build_id": facts.build_id,
     }
 
 
