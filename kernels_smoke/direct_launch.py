@@ -6,8 +6,6 @@ knows only where its pointers come from. Written for the launchers of Triton 3.6
 through their Python.
 """
 
-from __future__ import annotations
-
 import copy
 import sys
 import types

@@ -1,7 +1,5 @@
 """Whether kernels can be written in Gluon, the language below Triton's, which has warp specialisation."""
 
-from __future__ import annotations
-
 import triton
 
 from kernels_smoke.launch import architecture

@@ -1,7 +1,5 @@
 """What every public function needs: which GPU it runs on, and the checks of its arguments."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from dataclasses import dataclass

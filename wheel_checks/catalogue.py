@@ -1,7 +1,5 @@
 """All rules: by kind, by id, by prefix."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from wheel_checks import rules

@@ -6,8 +6,6 @@ words of values, and ``operands`` come after ``--`` when they start with a dash.
 :class:`NoCommand` with the reason, so that no rule fails on a hostile name.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The errors that users meet. Each says what happened, what was expected, and what to do."""
 
-from __future__ import annotations
-
 
 class WheelproofError(Exception):
     """Base of every error that is meant for a user.

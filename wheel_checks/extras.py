@@ -4,8 +4,6 @@ The command names the packages themselves and the Python that runs this, so that
 install and in an environment without a ``pip`` on its PATH; pip is among our own dependencies.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 

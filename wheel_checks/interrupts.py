@@ -1,7 +1,5 @@
 """SIGINT and SIGTERM: when they may interrupt, and as what."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Versions and requirements in text that others wrote."""
 
-from __future__ import annotations
-
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 

@@ -1,7 +1,5 @@
 """Counts, lists, sizes and durations in words, as every message, headline and report writes them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from itertools import islice
 

@@ -9,8 +9,6 @@ that are left when the pipe closes. PR_SET_PDEATHSIG would do the same in the ke
 started the child, and setting it needs ``preexec_fn``, which may deadlock where other threads run.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import math

@@ -1,7 +1,5 @@
 """The processes below a process, as Linux lists them, and when each was started: a number alone may be given again."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Where the sources of a rule are to be read: issues and pull requests of public repositories, as addresses."""
 
-from __future__ import annotations
-
 import re
 
 from wheel_checks.data import load

@@ -1,7 +1,5 @@
 """Where rules register themselves as they are defined; ``wheel_checks.catalogue`` loads and finds them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Runs rules on facts. A rule that crashes is an error result, never a silent pass."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The checks of the arguments of paged attention."""
 
-from __future__ import annotations
-
 import torch
 
 from kernels_smoke.launch import DTYPES, check_written, require

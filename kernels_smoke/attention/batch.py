@@ -1,7 +1,5 @@
 """What the host knows of a batch, and what it can choose from. Imports neither torch nor triton."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 # Each stage has what the one before it has, and more.

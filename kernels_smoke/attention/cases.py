@@ -1,7 +1,5 @@
 """What the suite runs for paged attention, and what it expects."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from types import ModuleType

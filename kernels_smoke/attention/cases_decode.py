@@ -1,7 +1,5 @@
 """What the suite runs for paged_attention_decode, and what it expects."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any

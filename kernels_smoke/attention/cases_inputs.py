@@ -1,7 +1,5 @@
 """What cases over paged caches are drawn from: page tables in any order, NaN in what no sequence has, batches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -4,8 +4,6 @@ The model is Llama 3 8B's attention: 32 query heads, 8 heads of keys, 128 wide; 
 unless said otherwise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The checks of the arguments of paged_attention_decode."""
 
-from __future__ import annotations
-
 import torch
 
 from kernels_smoke.attention.arguments import WIDEST

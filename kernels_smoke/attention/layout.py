@@ -1,7 +1,5 @@
 """How a call is laid out on a GPU: the table of tiles, warps and stages. Imports neither torch nor triton."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from kernels_smoke.attention.batch import POWERS_OF_TWO, Batch, Choice

@@ -1,7 +1,5 @@
 """Causal attention over a paged cache of keys and values, for prompts and decoding in one batch."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """Decoding over a paged cache that may be fp8, with a window, sinks and a soft cap."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How a sequence of few query tokens is divided among programs, and the kernel that merges what they leave."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """Paged attention in plain torch, in float64."""
 
-from __future__ import annotations
-
 import math
 
 import torch

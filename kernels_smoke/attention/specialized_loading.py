@@ -1,7 +1,5 @@
 """Of paged attention of prompts for Hopper: which items a program has, and the warps that load what these need."""
 
-from __future__ import annotations
-
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma

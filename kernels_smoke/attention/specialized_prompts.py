@@ -6,8 +6,6 @@ weights of the tile before meet their values, and the other warpgroup multiplies
 "FlashAttention-3" (2024), sections 3.1 and 3.2.
 """
 
-from __future__ import annotations
-
 import torch
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl

@@ -1,7 +1,5 @@
 """The kernel: softmax over tiles of keys, whose pages are looked up on the way."""
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

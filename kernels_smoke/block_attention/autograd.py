@@ -1,7 +1,5 @@
 """Attention within blocks as a function that torch differentiates, with a rotary embedding before it or without."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

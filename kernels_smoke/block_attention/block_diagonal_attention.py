@@ -1,7 +1,5 @@
 """Attention within blocks of 64 tokens of jagged sequences."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

@@ -1,7 +1,5 @@
 """The gradients of attention within blocks, and those of a rotary embedding before it."""
 
-from __future__ import annotations
-
 import itertools
 
 import torch

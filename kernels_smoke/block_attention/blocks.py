@@ -1,7 +1,5 @@
 """What both passes share: the list of blocks, the checks, the launch's layout, how a tile is loaded and stored."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

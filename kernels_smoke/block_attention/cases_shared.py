@@ -1,7 +1,5 @@
 """What the cases of both passes share: how their inputs are drawn, sequences, mutants of the code that they share."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from typing import Any

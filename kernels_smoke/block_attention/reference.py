@@ -1,7 +1,5 @@
 """Attention within blocks and its gradients in plain torch, in float64: blocks of one length together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

@@ -1,7 +1,5 @@
 """The product of two matrices in mxfp8, mxfp4 or nvfp4."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

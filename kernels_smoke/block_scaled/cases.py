@@ -1,7 +1,5 @@
 """What the suite runs for the block-scaled product, and what it expects."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

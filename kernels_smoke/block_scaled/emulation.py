@@ -5,8 +5,6 @@ before the product. With few rows that would read and write the weights twice mo
 and each tile of ``b`` within it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """The formats of the operands: elements, and the scale of each block of them. Plain data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """Block-scaled products in plain torch, in float64: an emulation of the formats by tables."""
 
-from __future__ import annotations
-
 import torch
 
 # E2M1 (OCP Microscaling Formats specification 1.0, table 2): a sign, two bits of exponent with bias 1, one of mantissa.

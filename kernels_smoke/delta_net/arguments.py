@@ -1,7 +1,5 @@
 """The checks of the arguments that prefill and decode share."""
 
-from __future__ import annotations
-
 import torch
 
 from kernels_smoke.launch import check_rows, require

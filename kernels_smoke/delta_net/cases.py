@@ -1,7 +1,5 @@
 """What the suite runs for the gated delta rule."""
 
-from __future__ import annotations
-
 from kernels_smoke.delta_net import (
     cases_chunk,
     cases_convolution,

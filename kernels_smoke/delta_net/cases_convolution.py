@@ -1,7 +1,5 @@
 """What the suite runs for causal_conv1d, and what it expects."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass

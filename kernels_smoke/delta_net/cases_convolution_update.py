@@ -1,7 +1,5 @@
 """What the suite runs for causal_conv1d_update, and what it expects."""
 
-from __future__ import annotations
-
 from types import ModuleType
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the suite runs for gated_delta_rule_decode, and what it expects."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType

@@ -1,7 +1,5 @@
 """What the suite runs for delta_rule_gates, and what it expects."""
 
-from __future__ import annotations
-
 import torch
 
 from kernels_smoke.delta_net import reference

@@ -1,7 +1,5 @@
 """What the cases of prefill and decode share: how heads and gates are drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The short causal convolution of a gated delta net over whole sequences, with states by row number: prefill."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """What is carried from chunk to chunk: the state, by segments of a sequence that are worked on at the same time."""
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

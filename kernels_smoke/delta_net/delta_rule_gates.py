@@ -1,7 +1,5 @@
 """The gates of the delta rule from what a layer projects: decays by softplus, strengths by sigmoid."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

@@ -1,7 +1,5 @@
 """The gated delta rule over whole sequences, a chunk of tokens at a time: prefill."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

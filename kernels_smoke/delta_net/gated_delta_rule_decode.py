@@ -1,7 +1,5 @@
 """The gated delta rule for one or a few tokens of many requests: decoding, and the verification of drafts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """The gated delta rule in plain torch, token by token, in float64."""
 
-from __future__ import annotations
-
 import torch
 
 

@@ -1,7 +1,5 @@
 """What the chunks need and no state decides: T and A of README.md, the WY representation of each, and the factors."""
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

@@ -1,7 +1,5 @@
 """What the suite runs for DuaLip."""
 
-from __future__ import annotations
-
 from kernels_smoke.dualip import cases_dual_ascent, cases_simplex_projection, cases_sparse_product
 
 KERNELS = {

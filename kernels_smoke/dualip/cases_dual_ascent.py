@@ -1,7 +1,5 @@
 """What the suite runs for dual_ascent: solutions that prove themselves."""
 
-from __future__ import annotations
-
 from types import ModuleType
 
 import torch

@@ -1,7 +1,5 @@
 """What the cases of this family draw: segments of known lengths in unknown order, and how they travel among inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

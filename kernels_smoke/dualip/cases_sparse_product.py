@@ -1,7 +1,5 @@
 """What the suite runs for sparse_product, and what it expects."""
 
-from __future__ import annotations
-
 from types import ModuleType
 
 import torch

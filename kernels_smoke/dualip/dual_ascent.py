@@ -1,7 +1,5 @@
 """Accelerated dual ascent for linear programs whose variables fall into blocks, each with its own simplex."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The projection and the product in plain torch, in float64."""
 
-from __future__ import annotations
-
 import torch
 
 from kernels_smoke.dualip.segments import Segments

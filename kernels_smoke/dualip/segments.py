@@ -11,8 +11,6 @@ What that says of segments, and of lanes where offsets come from a table, is not
 widened only along offsets that are known to be aligned, and none are.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """The blocks of one rank: a linear program whose columns are split over several GPUs."""
 
-from __future__ import annotations
-
 import torch
 
 from kernels_smoke.dualip.dual_ascent import LinearProgram, linear_program

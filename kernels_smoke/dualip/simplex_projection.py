@@ -1,7 +1,5 @@
 """The nearest point of a simplex for each of many ragged segments."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

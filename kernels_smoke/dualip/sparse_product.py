@@ -1,7 +1,5 @@
 """The product of a compressed sparse matrix and a vector, a gather on either side: no atomic additions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

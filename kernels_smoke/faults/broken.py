@@ -1,7 +1,5 @@
 """Three ways in which a kernel can fail, and one that is right until a mutant is made of it."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

@@ -1,7 +1,5 @@
 """One case for each fault."""
 
-from __future__ import annotations
-
 import torch
 
 from kernels_smoke.suite.correctness.compare import Near

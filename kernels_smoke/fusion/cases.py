@@ -1,7 +1,5 @@
 """What the suite runs for the fused operations."""
 
-from __future__ import annotations
-
 from kernels_smoke.fusion import (
     cases_fused_gate_sigmoid_mul_add,
     cases_fused_linear,

@@ -1,7 +1,5 @@
 """What the suite runs for ``fused_gate_sigmoid_mul_add``, and what it expects."""
 
-from __future__ import annotations
-
 import math
 
 import torch

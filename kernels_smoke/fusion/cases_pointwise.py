@@ -1,7 +1,5 @@
 """What the suite runs for ``mul_add_sigmoid`` and ``sin_and_cos``, and what it expects."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import ModuleType
 

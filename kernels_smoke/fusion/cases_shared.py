@@ -1,7 +1,5 @@
 """What the cases of the fused operations share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

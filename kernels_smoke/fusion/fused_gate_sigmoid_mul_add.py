@@ -1,7 +1,5 @@
 """A gated addition in place: dot product, sigmoid, product and sum of a row in one pass (a shared expert's output)."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

@@ -1,7 +1,5 @@
 """A linear layer with what comes before and after it: RMS norm of its input, bias and activation of its result."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

@@ -1,7 +1,5 @@
 """Vertical fusion: three operations, one after another on each element, in one pass."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

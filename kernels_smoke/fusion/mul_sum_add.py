@@ -1,7 +1,5 @@
 """Reduction fusion: what comes before and after a sum happens in the pass that computes it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """What pointwise kernels share: any tensors of one shape as rows, and the place of a program in them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The fused operations in plain torch, in float64. What could be gigabytes is computed in place."""
 
-from __future__ import annotations
-
 import torch
 
 

@@ -1,7 +1,5 @@
 """Horizontal fusion: two functions of one input, which is read once, and whose range is reduced once."""
 
-from __future__ import annotations
-
 import math
 
 import torch

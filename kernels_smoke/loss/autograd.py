@@ -1,7 +1,5 @@
 """The mean cross entropy as a function that autograd can differentiate."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """What the suite runs for the losses, and what it expects."""
 
-from __future__ import annotations
-
 from types import ModuleType
 
 import torch

@@ -1,7 +1,5 @@
 """Cross entropy of rows of logits and its gradient in one launch: no tensor of probabilities is written."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

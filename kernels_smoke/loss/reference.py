@@ -1,7 +1,5 @@
 """Cross entropy and its gradient in plain torch, in float64."""
 
-from __future__ import annotations
-
 import torch
 
 

@@ -1,7 +1,5 @@
 """What the suite runs for scaled_mm, and what it expects."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any

@@ -1,7 +1,5 @@
 """The products in plain torch, in float64."""
 
-from __future__ import annotations
-
 import torch
 
 

@@ -1,7 +1,5 @@
 """The product of two fp8 matrices whose rows and columns are scaled."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

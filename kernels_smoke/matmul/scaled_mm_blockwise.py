@@ -1,7 +1,5 @@
 """The product of two fp8 matrices with a scale for each 1 x 128 block of one and each 128 x 128 block of the other."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

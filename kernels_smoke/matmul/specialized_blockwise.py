@@ -6,8 +6,6 @@ cores are idle meanwhile. Here the two warpgroups run independently: one scales 
 CUTLASS's and DeepGEMM's kernels of this product.
 """
 
-from __future__ import annotations
-
 import torch
 import triton
 from triton.experimental import gluon

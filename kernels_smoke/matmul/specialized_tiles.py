@@ -4,8 +4,6 @@ Their warps have roles: one loads by TMA, two warpgroups multiply. Each finds th
 may be in groups, each with its own matrix; a product of two matrices is that of one group.
 """
 
-from __future__ import annotations
-
 import torch
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl

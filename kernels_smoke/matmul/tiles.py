@@ -4,8 +4,6 @@ A tile comes through a tensor descriptor (one instruction of the tensor memory a
 and the matrix is aligned for it, and through masked pointers otherwise.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

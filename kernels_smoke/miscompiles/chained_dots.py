@@ -1,7 +1,5 @@
 """Two products added up in one accumulator, step by step in turn."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

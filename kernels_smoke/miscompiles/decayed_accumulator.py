@@ -1,7 +1,5 @@
 """A recurrent state that decays, is read by one product, and is the accumulator of another."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

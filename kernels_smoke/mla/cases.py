@@ -1,7 +1,5 @@
 """What the suite runs for the decoding of latent attention, and what it expects."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The kernel of latent attention: all heads attend to the same tiles of a paged cache."""
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

@@ -1,7 +1,5 @@
 """Decoding of multi-head latent attention over a paged cache."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

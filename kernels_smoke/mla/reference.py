@@ -1,7 +1,5 @@
 """Multi-head latent attention in plain torch, in float64."""
 
-from __future__ import annotations
-
 import torch
 
 

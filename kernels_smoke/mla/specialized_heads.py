@@ -5,8 +5,6 @@ multiply and take exponentials by turns. Here one warpgroup computes scores and 
 values, each with half of their columns. Loads run ahead: each part of a tile is loaded as soon as its place is free.
 """
 
-from __future__ import annotations
-
 import torch
 import triton
 from triton.experimental import gluon

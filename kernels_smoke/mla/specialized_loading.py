@@ -1,7 +1,5 @@
 """Of the decoding of latent attention for Hopper: what a program has to do, and the warp that loads what it needs."""
 
-from __future__ import annotations
-
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma

@@ -1,7 +1,5 @@
 """What the suite runs for grouped_mm, and what it expects."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kernels_smoke.moe import reference

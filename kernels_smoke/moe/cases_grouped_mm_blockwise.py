@@ -1,7 +1,5 @@
 """What the suite runs for grouped_mm_blockwise, and what it expects."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

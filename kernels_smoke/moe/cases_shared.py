@@ -1,7 +1,5 @@
 """What the cases of both grouped products share."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The product of each group of rows with its own matrix: the linear layers of a mixture of experts."""
 
-from __future__ import annotations
-
 import torch
 
 from kernels_smoke.gluon import GLUON

@@ -1,7 +1,5 @@
 """The product of each group of fp8 rows with its own matrix, with scales for blocks of 1 x 128 and 128 x 128."""
 
-from __future__ import annotations
-
 import torch
 import triton
 

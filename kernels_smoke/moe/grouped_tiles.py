@@ -1,7 +1,5 @@
 """The kernel of both grouped products: a program finds the group of its rows without a table from the host."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

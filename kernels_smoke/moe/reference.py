@@ -1,7 +1,5 @@
 """The grouped products in plain torch, in float64."""
 
-from __future__ import annotations
-
 import itertools
 
 import torch

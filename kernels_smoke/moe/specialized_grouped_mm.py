@@ -5,8 +5,6 @@ stored. Here programs work through all tiles: while one warpgroup stores its hal
 and the next tile comes.
 """
 
-from __future__ import annotations
-
 import torch
 import triton
 from triton.experimental import gluon

@@ -1,7 +1,5 @@
 """What the suite runs for Muon."""
 
-from __future__ import annotations
-
 from kernels_smoke.muon import cases_gram_newton_schulz, cases_muon_step, cases_newton_schulz, cases_qk_clip
 
 KERNELS = {

@@ -1,7 +1,5 @@
 """What the suite runs for gram_newton_schulz, and what it expects: what newton_schulz gives."""
 
-from __future__ import annotations
-
 from types import ModuleType
 
 from kernels_smoke.muon.cases_newton_schulz import case, draw_inputs, expected, small

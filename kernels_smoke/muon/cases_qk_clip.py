@@ -1,7 +1,5 @@
 """What the suite runs for qk_clip, and what it expects."""
 
-from __future__ import annotations
-
 import torch
 
 from kernels_smoke.muon import reference

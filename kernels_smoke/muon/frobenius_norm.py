@@ -1,7 +1,5 @@
 """Matrices over their Frobenius norms, in a workspace that is padded with zeros to whole tiles."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

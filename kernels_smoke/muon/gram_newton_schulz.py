@@ -1,7 +1,5 @@
 """Newton-Schulz iteration on the Gram matrix: for wide matrices, whose Gram matrix is small."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Sequence

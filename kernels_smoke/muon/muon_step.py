@@ -1,7 +1,5 @@
 """One step of the Muon optimizer for matrices."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

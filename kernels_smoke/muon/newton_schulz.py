@@ -1,7 +1,5 @@
 """Newton-Schulz iteration: a matrix whose singular values are driven towards one, by matrix products alone."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 

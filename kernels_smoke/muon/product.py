@@ -3,8 +3,6 @@
 Of a product that is symmetric, only the tiles on and below the diagonal are computed, and stored twice.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """The clipping of attention logits in MuonClip: query and key weights of heads whose logits grew are scaled down."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

@@ -1,7 +1,5 @@
 """Newton-Schulz iteration and Muon in plain torch, in float64."""
 
-from __future__ import annotations
-
 import torch
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan, "Muon: An optimizer for hidden layers in neural networks" (2024)

@@ -5,8 +5,6 @@ the tiles of the next product follow at once: those of the first matrix of a bat
 loads, ahead of the tile that is multiplied, and two warpgroups take turns: one multiplies while the other one stores.
 """
 
-from __future__ import annotations
-
 import torch
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl

@@ -1,7 +1,5 @@
 """The sum over all ranks, the residual addition and the RMS norm in one launch: how tensor-parallel layers end."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

@@ -1,7 +1,5 @@
 """What the suite runs for all_reduce_add_rms_norm, and what it expects: the inputs of all ranks are on one GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import ModuleType
 

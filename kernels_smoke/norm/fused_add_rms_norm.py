@@ -1,7 +1,5 @@
 """Residual addition and RMS norm in one pass: two inputs, two outputs, each element touched once."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

@@ -1,7 +1,5 @@
 """Where the ranks of a group keep their parts of a sum: addresses that a kernel of each rank can read."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The norms in plain torch, in float64 wherever the definition does not round."""
 
-from __future__ import annotations
-
 import torch
 
 

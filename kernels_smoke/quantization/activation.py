@@ -1,7 +1,5 @@
 """SwiGLU, the device function that both kernels with it share."""
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

@@ -3,8 +3,6 @@
 Divisions and products are rounded once in the definition, so the codes on a GPU have to be those of the reference.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """What the cases of all kernels here share: their inputs, outputs and the faults of the code that they share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any

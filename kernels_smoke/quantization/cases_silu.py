@@ -1,7 +1,5 @@
 """What the suite runs for SwiGLU with quantisation, and what it expects."""
 
-from __future__ import annotations
-
 import contextlib
 import warnings
 from collections.abc import Iterator, Mapping

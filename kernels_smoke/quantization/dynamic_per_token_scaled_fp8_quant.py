@@ -1,7 +1,5 @@
 """Quantisation to fp8 with one scale for each row: a row is read once, stays in registers, and is written once."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

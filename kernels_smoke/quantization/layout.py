@@ -1,7 +1,5 @@
 """What the public functions share on the host: the layout of a launch, and the checks of arguments and results."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """Quantisation to fp8 with one scale for each group of a row, as block-wise scaled matrix products take it."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

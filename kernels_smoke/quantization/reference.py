@@ -1,7 +1,5 @@
 """The kernels' mathematics in plain torch: float64, and float32 where the definition rounds to it."""
 
-from __future__ import annotations
-
 import torch
 
 FP8_MAX = 448.0

@@ -1,7 +1,5 @@
 """From a greatest magnitude to a scale, and from values to quotients: device functions that the kernels share."""
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

@@ -1,7 +1,5 @@
 """SwiGLU and quantisation to fp8 with one scale for each row: a row is read once and its products stay in registers."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

@@ -1,7 +1,5 @@
 """SwiGLU and quantisation to fp8 with one scale for each group of a row, in one pass."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

@@ -1,7 +1,5 @@
 """What the cases of both rotary kernels share: the rotary cache, the positions, mutants of the code that they share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

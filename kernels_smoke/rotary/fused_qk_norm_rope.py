@@ -1,7 +1,5 @@
 """RMS norm and rotary embedding of the queries and keys in a packed projection, in place."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

@@ -1,7 +1,5 @@
 """RMS norm and rotary embedding of queries and keys, where each query head comes with an output gate (Qwen 3.5)."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

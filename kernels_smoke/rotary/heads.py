@@ -1,7 +1,5 @@
 """What the kernels of this family share: norm and rotary embedding of some heads, the launch's layout, the checks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """Norm and rotary embedding of heads in plain torch, in float64 wherever the definition does not round."""
 
-from __future__ import annotations
-
 import torch
 
 from kernels_smoke.norm.reference import rms_norm

@@ -4,8 +4,6 @@ Each comparison takes two instructions for a whole warp, and finding all eight t
 looking through the row eight times does. Both networks are Batcher's ("Sorting networks and their applications", 1968).
 """
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

@@ -1,7 +1,5 @@
 """Values and their positions as one integer, so that a maximum finds both, and the first one of equal values."""
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

@@ -1,7 +1,5 @@
 """The k greatest and their softmax in plain torch, by sorting, in float64."""
 
-from __future__ import annotations
-
 import torch
 
 

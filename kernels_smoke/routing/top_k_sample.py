@@ -1,7 +1,5 @@
 """A token for each row, drawn from the softmax over its k greatest logits."""
 
-from __future__ import annotations
-
 import torch
 
 from kernels_smoke.launch import check_rows, check_written, require

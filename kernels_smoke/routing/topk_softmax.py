@@ -1,7 +1,5 @@
 """The k greatest logits of each row and their softmax: a token's experts, or the tokens to sample from."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

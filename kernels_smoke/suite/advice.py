@@ -5,8 +5,6 @@ A command is a mapping whose keys say what it is, as in the JSON report of wheel
 set), ``program`` and ``options`` (options to add to a command that the reader has). All have a ``note``: plain words.
 """
 
-from __future__ import annotations
-
 import shlex
 import sys
 from collections.abc import Mapping, Sequence

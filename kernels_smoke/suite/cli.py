@@ -1,7 +1,5 @@
 """``python -m kernels_smoke``: options, progress, output. This interpreter needs torch and triton and nothing else."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """A run with an empty cache of kernels: what is compiled when, and what runs meanwhile."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace

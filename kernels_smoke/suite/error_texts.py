@@ -1,7 +1,5 @@
 """What CUDA and Triton say when a kernel crashes, or cannot run on this GPU."""
 
-from __future__ import annotations
-
 # What a CUDA context that cannot be used any more says. The next case needs a new process.
 CRASHES = (
     "illegal memory access",

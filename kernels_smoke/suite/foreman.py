@@ -20,8 +20,6 @@ slept for ``patience`` seconds, or computed for ``computing`` times as many (see
 says ``hang``. ``status`` is the exit code, or the negative signal number.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import faulthandler

@@ -1,7 +1,5 @@
 """Which GPUs a run tries, and what is kept of each. The parent's side; needs no torch."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """What is asked of a run, and the jobs that every kind of run has. Needs no torch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

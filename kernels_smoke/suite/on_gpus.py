@@ -3,8 +3,6 @@
 Correctness: all GPUs at once, one child for each family and GPU. Kernels are compiled once for all GPUs of a kind.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a run does, and how children that crash or hang are made up for. Needs no torch: jobs go through the crew."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable, Iterable, Sequence

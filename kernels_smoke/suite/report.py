@@ -1,7 +1,5 @@
 """The document as text for people: the verdict first, then what is wrong, then the tables."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A whole run: what is probed, compiled, judged and timed, in which order. The parent process; needs no torch."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import platform

@@ -7,8 +7,6 @@ that is ready to run and does not, or that is stopped (SIGSTOP), is not to blame
 Linux shows this in ``/proc``. Elsewhere all time counts as sleep.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from dataclasses import dataclass, field

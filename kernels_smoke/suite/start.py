@@ -4,8 +4,6 @@ The package is loaded from its own folder and nothing next to it becomes importa
 environment, the packages that are installed next to it must not leak into that environment.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -5,8 +5,6 @@ what is timed is queued in CUDA graphs. What is slow then is timed once more wit
 Rates of copies, which GPUs do share, are measured one GPU after another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What takes how long, so that the longest comes first and parts are equal. Imports neither torch nor triton."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kernels_smoke.suite.registry import Entry

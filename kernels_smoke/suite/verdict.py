@@ -1,7 +1,5 @@
 """What a run comes to: fail when something is wrong, undecided when something could not be checked. Needs no torch."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

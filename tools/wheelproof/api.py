@@ -4,8 +4,6 @@ Nothing is printed, no signal handler is installed, and what goes wrong is an ex
 thread, and several at a time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the pytest plug-in asks: is the host as expected, do the kernels work, which GPUs does torch see?"""
 
-from __future__ import annotations
-
 import functools
 import os
 import re

@@ -1,7 +1,5 @@
 """How the suite of kernels is started: in its own process, which sees nothing else of wheelproof."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

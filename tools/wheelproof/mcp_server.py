@@ -5,8 +5,6 @@ is contacted but the indexes that uv and pip are configured to use; no program a
 are bounded. Fixes are text for the user, and nothing executes them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Awaitable, Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """What every command that judges has: rules that are selected, and a report that it opens and closes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace

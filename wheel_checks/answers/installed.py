@@ -1,7 +1,5 @@
 """Is an environment in order, is its torch what was expected, and does its GPU code run on the GPUs that were named?"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from wheel_checks.answers.evidence import Evidence, certainty_of, gather, of_being_checked

@@ -1,7 +1,5 @@
 """Does what is installed stay, whoever installs?"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from wheel_checks.model import Answer, CheckResult, Outcome, Severity, Subject, Verdict

@@ -1,7 +1,5 @@
 """Which rules answer which question, and how a finding of each is put as a reason."""
 
-from __future__ import annotations
-
 # Each must have passed, on every subject of the kind, before a question is answered with yes.
 OF_THE_STACK = ("STK104", "STK105", "STK106", "STK107")
 OF_A_PACKAGE = ("STK101", "STK102", "STK103")

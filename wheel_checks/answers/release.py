@@ -1,7 +1,5 @@
 """May this release be uploaded? And for a comparison: do the two sides agree where they must?"""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 

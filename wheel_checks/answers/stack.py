@@ -1,7 +1,5 @@
 """Does the stack run on that platform, Python and GPU? Without a GPU: can it be installed, and does it fit?"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

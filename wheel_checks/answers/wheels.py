@@ -1,7 +1,5 @@
 """Is a wheel what was expected, does it run on the GPUs that were named, and is it in order?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Dated tables. Every row names its source; ``load`` reads a table once."""
 
-from __future__ import annotations
-
 import tomllib
 from functools import cache
 from importlib import resources

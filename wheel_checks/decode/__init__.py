@@ -10,8 +10,6 @@ The annotations bound the depth, a :class:`Policy` bounds sizes and counts. Ever
     cells[3].python is 3; expected a string
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """Values of frozen dataclasses as JSON-ready data, which :func:`wheel_checks.decode.decode` reads back."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import typing

@@ -1,7 +1,5 @@
 """What is wrong with a document: each fault with its place, and the error that says them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple

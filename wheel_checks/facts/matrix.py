@@ -1,7 +1,5 @@
 """Everything that the rules may know about one cell of a matrix: what was resolved, read, imported and compiled."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

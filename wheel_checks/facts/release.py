@@ -1,7 +1,5 @@
 """A release as a matrix of Pythons by platforms: what was expected, and the files that are present."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Qualified names in C++ symbols (Itanium C++ ABI, section 5.1: https://itanium-cxx-abi.github.io/cxx-abi/abi.html)."""
 
-from __future__ import annotations
-
 import re
 
 from wheel_checks.phrases import abbreviated

@@ -1,7 +1,5 @@
 """The hashes that an index states of a file, compared with its bytes."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """JSON and TOML documents: parsed within bounds, and those that users write with the line of every fault."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

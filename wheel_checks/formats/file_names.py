@@ -1,7 +1,5 @@
 """The names of files on an index: wheels, source archives, and what a release says of its variants."""
 
-from __future__ import annotations
-
 import re
 
 from packaging.utils import canonicalize_name

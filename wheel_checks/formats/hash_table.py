@@ -8,8 +8,6 @@ JSON in zlib's format; then one block of bytes per entry. A block holds, for eac
 that change: sorted, as distances, divided into four planes of bytes of which each is deflated where that is shorter.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 import sys

@@ -1,7 +1,5 @@
 """The start tags of an HTML page in UTF-8, in time linear in its length whatever the page holds, and one at a time."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from html import unescape

@@ -1,7 +1,5 @@
 """A page of a simple repository (PEP 503, 592, 629, 658, 691, 700, 714, 740), HTML or JSON, and find-links pages."""
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -3,8 +3,6 @@
 For documents of strangers of which little is kept: ``json.loads`` makes objects of twenty times a document's size.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

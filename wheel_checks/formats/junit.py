@@ -4,8 +4,6 @@ The files are not trusted: a document type, which could declare entities, is ref
 is Jenkins' ``junit-10.xsd``; what runners add to it is ignored.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final

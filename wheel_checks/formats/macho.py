@@ -3,8 +3,6 @@
 Source: <mach-o/loader.h> and <mach-o/fat.h> of Apple's cctools (LC_BUILD_VERSION, LC_VERSION_MIN_MACOSX), 2026-11.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Which machine code a file holds, by its first bytes: ELF, PE and Mach-O. And which names such files have."""
 
-from __future__ import annotations
-
 import re
 
 HEAD = 4096

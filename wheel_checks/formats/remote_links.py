@@ -1,7 +1,5 @@
 """Where a page that came from a server may lead: to servers, and never to this host."""
 
-from __future__ import annotations
-
 import functools
 import ipaddress
 import re

@@ -4,8 +4,6 @@ Physical lines end where ``str.splitlines`` ends them, a backslash joins a line 
 was joined, and a comment begins at a # after white space.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Every report, message, saved fact, record and cache entry passes through here on
 hashes, versions, markers, paths.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import re

@@ -1,7 +1,5 @@
 """Findings grouped by cause: six libraries without code for one GPU are one thing to read, and to fix."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 

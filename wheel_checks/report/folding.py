@@ -1,7 +1,5 @@
 """Prose that is folded to the width of a terminal, and commands inside it, which are not."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import textwrap

@@ -1,7 +1,5 @@
 """The report as workflow commands of GitHub Actions, which become annotations of the run."""
 
-from __future__ import annotations
-
 from typing import TextIO
 
 from wheel_checks.model import CheckResult, Outcome, Report, Severity, Subject

@@ -3,8 +3,6 @@
 The shape is that of https://docs.gitlab.com/ci/testing/code_quality/ ("Code Quality report format", November 2026).
 """
 
-from __future__ import annotations
-
 from pathlib import PurePosixPath
 from typing import Any, TextIO
 

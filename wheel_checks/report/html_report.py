@@ -1,7 +1,5 @@
 """The report as one HTML page: no script, no request, nothing outside the file; light or dark as the reader prefers."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

@@ -1,7 +1,5 @@
 """Tables and heat maps as HTML. What a colour says, the text of its cell says as well."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """What is the same from run to run: which of a project's reports this is, and which of its findings."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

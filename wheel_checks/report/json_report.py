@@ -1,7 +1,5 @@
 """The report for programs: ``wheelproof.report/1``, described by ``report.schema.json`` next to this module."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any, TextIO
 

@@ -1,7 +1,5 @@
 """The report for test dashboards: JUnit XML as Jenkins' ``junit-10.xsd`` describes it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, TextIO
 from xml.etree import ElementTree as ET  # builds XML only; nothing is parsed

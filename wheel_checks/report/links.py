@@ -1,7 +1,5 @@
 """Whether a terminal is read as a screen, and whether it opens hyperlinks (OSC 8)."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import TextIO

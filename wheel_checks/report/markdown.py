@@ -1,7 +1,5 @@
 """The report as a job summary in GitHub's Markdown."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections import Counter, defaultdict

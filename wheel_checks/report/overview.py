@@ -1,7 +1,5 @@
 """What people see first of a report, in any format: its problems by cause, and rows and columns that show something."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from itertools import islice

@@ -1,7 +1,5 @@
 """Where the page of a rule is to be read."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.metadata import PackageNotFoundError, metadata
 

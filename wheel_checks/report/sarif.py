@@ -1,7 +1,5 @@
 """The report for code scanning: SARIF 2.1.0 (OASIS standard), one run, one artifact per subject."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import PurePosixPath
 from typing import Any, TextIO

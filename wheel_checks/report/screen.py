@@ -1,7 +1,5 @@
 """A report on one screen: the answer, the worst cause with its fix, then as much of the rest as there is room for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """What the reports for a terminal are made of: the console, folded prose, findings, tables. It imports rich."""
 
-from __future__ import annotations
-
 import io
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The report for people at a terminal or in a log: on a screen as much as it holds, else all of it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What the renderers share: safe strings, human numbers, and the phrases that describe a report."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """The rules, one module per theme. A run loads only those for the kinds of subjects that it judges."""
 
-from __future__ import annotations
-
 import importlib
 
 # Module: the kinds of subjects that its rules judge. Loading all of them takes a quarter of a quick verdict's time.

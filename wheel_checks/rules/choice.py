@@ -1,7 +1,5 @@
 """Does the index have something for the target at all? Judges the choice that an installer would make."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 

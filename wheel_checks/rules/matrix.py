@@ -1,7 +1,5 @@
 """Is a cell of a matrix what it must be, and what the matrix knows it to be? MTX0xx and MTX1xx judge each cell."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from wheel_checks.commands import option, package, run

@@ -1,7 +1,5 @@
 """Plug-ins: what of a run they left unchecked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from wheel_checks.facts.plugin import PluginFault

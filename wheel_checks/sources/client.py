@@ -1,7 +1,5 @@
 """The client through which everything remote is read: index pages, sidecars, and files by ranges."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Self

@@ -4,8 +4,6 @@ What ``site`` and the path configuration of CPython would do is read off the fil
 scheme, Debian's dist-packages, the user's site-packages, and the plain lines of .pth files.
 """
 
-from __future__ import annotations
-
 import os
 import posixpath
 import re

@@ -1,7 +1,5 @@
 """A file system to be inspected: this host's, or one that is below a folder, such as a container's."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """file:// URLs (RFC 8089): pip configurations name indexes and folders of wheels by them."""
 
-from __future__ import annotations
-
 import mimetypes
 from pathlib import Path
 from urllib.parse import unquote, urlsplit

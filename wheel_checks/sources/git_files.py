@@ -5,8 +5,6 @@ system monitor and no pager; every transport is refused, so that a partial clone
 repository of another user (``safe.directory``).
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

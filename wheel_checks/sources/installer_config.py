@@ -21,8 +21,6 @@ only one that counts, extra indexes first, unless ``index-strategy`` is ``unsafe
 (the candidates of all indexes are one list).
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence

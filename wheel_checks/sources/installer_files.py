@@ -1,7 +1,5 @@
 """The configuration files of uv and pip that hold in a folder: where they are, and whose they are."""
 
-from __future__ import annotations
-
 import configparser
 import functools
 import logging

@@ -1,7 +1,5 @@
 """A local file as a source of bytes."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterator, Sequence

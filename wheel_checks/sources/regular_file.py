@@ -4,8 +4,6 @@ Opening a named pipe waits for its writer, and a device such as /dev/zero has no
 is opened here, whoever chose the name: a test over the syntax tree holds this, with the exceptions that it lists.
 """
 
-from __future__ import annotations
-
 import errno
 import io
 import os

@@ -1,7 +1,5 @@
 """Which repository a folder is in: what one repository says decides nothing about what is outside of it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

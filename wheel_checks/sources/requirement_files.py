@@ -1,7 +1,5 @@
 """Files of requirements: how they are read, and which requirements pip would build."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement

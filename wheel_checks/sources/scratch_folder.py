@@ -4,8 +4,6 @@ Who uses a folder holds a lock on it (flock), which the operating system frees h
 ours without a lock belongs to a process that is gone; its number, which another process may have by now, is not asked.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import functools

@@ -1,7 +1,5 @@
 """A simple repository (PEP 503, PEP 691) and find-links places: every file that they list for a project."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor

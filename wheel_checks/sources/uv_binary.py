@@ -1,7 +1,5 @@
 """Runs uv and other installers, and reads the index that uv asks by default: our code names no host of an index."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re

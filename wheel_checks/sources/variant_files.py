@@ -1,7 +1,5 @@
 """The documents ``{name}-{version}-variants.json`` of an index, each fetched once per run."""
 
-from __future__ import annotations
-
 import hashlib
 from threading import Lock
 

@@ -1,7 +1,5 @@
 """The extras and dependency groups that the user names."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -4,8 +4,6 @@ Beyond PEP 508 these are uv's ``extra == 'extra-6-veomni-gpu'``, where ``extra``
 ``'gpu' in extras`` and ``'dev' in dependency_groups``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

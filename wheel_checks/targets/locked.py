@@ -5,8 +5,6 @@ which groups and under which marker it is installed (older ones are graphs, too)
 markers; ``pixi.lock`` lists packages for each environment and platform.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

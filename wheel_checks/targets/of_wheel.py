@@ -1,7 +1,5 @@
 """What a wheel's own tags say of where it installs, for wheels that are judged without a target being asked for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -5,8 +5,6 @@ Requires-Python of PEP 345, the ranking of tags of PEP 425, build tags of PEP 42
 of the same version, tag and build tag), the file listed last is taken, as pip does.
 """
 
-from __future__ import annotations
-
 import functools
 import sys
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """A target: one Python on one platform, described without being there; for some commands also on Windows and macOS."""
 
-from __future__ import annotations
-
 import functools
 import platform
 import re

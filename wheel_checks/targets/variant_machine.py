@@ -3,8 +3,6 @@
 The tables are ``wheel_checks/data/variant_machines.toml``: what NVIDIA's provider and those of the CPUs would answer.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

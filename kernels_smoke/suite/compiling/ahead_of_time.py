@@ -5,8 +5,6 @@ Triton then compiles each kernel exactly as it would at its first launch there: 
 its cache. So the same step fills the cache before CUDA starts, in several processes at once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import importlib

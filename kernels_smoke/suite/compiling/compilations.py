@@ -1,7 +1,5 @@
 """The tasks that compile for a GPU, in a child process of the foreman."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

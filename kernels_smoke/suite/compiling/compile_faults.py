@@ -3,8 +3,6 @@
 A fault is ``{"fault": its kind, "message": one sentence, "fix": [a command as data or a sentence, ...]}``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -12,8 +12,6 @@ For NVIDIA it is read from the cubin with the tools of Triton's own wheel. Two c
 For AMD everything is in the assembly text. Imports neither torch nor triton.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import os

@@ -7,8 +7,6 @@ ptxas knows it); AMD, ROCm documentation, "AMD GPU specifications" (LDS, product
 the ptxas of CUDA 12.8 to 13.4 gave for Triton's matrix products.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

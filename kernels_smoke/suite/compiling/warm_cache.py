@@ -4,8 +4,6 @@ A run that has compiled all leaves an empty file in the cache for each kernel, w
 the cache was emptied since, or parts of it, cases compile what they lack: slower, and as right.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Autotuning of Triton functions: heard of while it lasts, and omitted where nothing can be timed."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -5,8 +5,6 @@ tolerance; and the norm of a wide row hides one bad element, so every element is
 tolerance. NaN never passes where the reference has none, and the poison of an unwritten output is NaN.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ The poison is the byte 0xFF: not-a-number in every floating-point format that to
 that reads outside its tensors computes NaN; one that writes there is seen by :meth:`Draw.trespasses`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ A function of another package makes its results with ``torch.empty``: memory tha
 there before, often the right values of an earlier run, and what is written behind it would be another tensor's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """One case of one kernel, run in this process and judged."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import importlib

@@ -3,8 +3,6 @@
 Triton reads a kernel's source from its file, so a mutant is a module in its own file.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

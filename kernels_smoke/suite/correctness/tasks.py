@@ -1,7 +1,5 @@
 """The tasks that run cases and mutants, in a child process of the foreman."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Iterator, Sequence

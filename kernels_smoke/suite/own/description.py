@@ -1,7 +1,5 @@
 """A Function of a file from outside as a Kernel, which the suite judges as it does its own."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ Reaches into Triton's ``JITFunction`` and ``InterpretedFunction``: the first has
 second reads it from the file whenever it rewrites a function for the interpreter.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import gc

@@ -3,8 +3,6 @@
 Each is one change of the function's syntax tree. Imports neither torch nor triton.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 import re

@@ -1,7 +1,5 @@
 """The tasks about kernels from outside, in a child process of the foreman: find them, and mutate them."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import time

@@ -1,7 +1,5 @@
 """How near a result of a kernel from outside must be where its author says nothing: by its dtype."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

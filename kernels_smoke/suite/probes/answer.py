@@ -1,7 +1,5 @@
 """What a probe answers, and the record that it becomes. Imports neither torch nor triton."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal

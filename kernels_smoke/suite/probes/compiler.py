@@ -5,8 +5,6 @@ its cache (runtime/build.py, backends/nvidia/driver.py). Up to 3.6 it also compi
 a kernel, so that a missing compiler may show only weeks later.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.machinery
 import importlib.util

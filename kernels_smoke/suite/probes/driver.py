@@ -1,7 +1,5 @@
 """Runs ``driver_program.py`` in its own process, and answers even when the driver hangs or crashes that process."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import signal

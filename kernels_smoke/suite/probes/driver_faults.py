@@ -1,7 +1,5 @@
 """What the codes mean with which the NVIDIA driver refuses to start, and what to do about each."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path

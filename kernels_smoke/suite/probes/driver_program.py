@@ -6,8 +6,6 @@ deadline: it calls the driver and prints one JSON object, what :func:`answer` re
 Functions, attributes and codes are those of the CUDA driver API reference (cuda.h of CUDA 13.0).
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import json

@@ -3,8 +3,6 @@
 Each runs in a child process of the foreman, on the first GPU, and raises what torch raises; ``failure`` explains that.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

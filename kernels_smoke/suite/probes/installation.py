@@ -1,7 +1,5 @@
 """Probes that need no GPU: is torch the right one, does Triton fit it, can Triton assemble, and keep, what it makes."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.metadata
 import os

@@ -1,7 +1,5 @@
 """Does Triton's interpreter work here? It computes with numpy, but not with every version of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 import triton

@@ -1,7 +1,5 @@
 """Probes of the libraries behind torch on a GPU: cuBLAS, cuDNN, and torch.compile with its own use of Triton."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 

@@ -3,8 +3,6 @@
 This module is also the program that each of these processes runs: ``RANK WORLD FOLDER BACKEND DEVICE SECONDS``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

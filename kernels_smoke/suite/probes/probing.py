@@ -4,8 +4,6 @@ A probe is a function that returns an Answer. Each becomes one record, which is 
 record {"kind": "begin", "name": ...} says which one runs, for the obituary of a child that a probe took with it.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

@@ -4,8 +4,6 @@ The guard regions of the suite see what is written near a tensor; compute-saniti
 belongs to no allocation, reads too, and its racecheck accesses to shared memory that no barrier orders.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The program under compute-sanitizer: launches the cases of one kernel; see ``sanitizer.py``."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json

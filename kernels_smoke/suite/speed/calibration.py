@@ -3,8 +3,6 @@
 Bars are fractions of these, so that they hold on an H100, a GH200 or a GB200 as they do on an H200.
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 import time

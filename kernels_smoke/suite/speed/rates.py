@@ -3,8 +3,6 @@
 No bar holds them, since hosts differ in their CPUs and slots. The report has them, so that nodes can be compared.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import os

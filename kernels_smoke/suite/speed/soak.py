@@ -1,7 +1,5 @@
 """Sustained load: matrix products one after another, their results compared bit for bit, and how their rate falls."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The task that times kernels and holds them to their bars, in a child process of the foreman, alone on the GPU."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import time

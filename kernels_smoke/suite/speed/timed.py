@@ -1,7 +1,5 @@
 """What is timed, judged: in the very shapes and memory in which it is timed."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ A graph, because launching costs some 14 microseconds of CPU, more than many a k
 what was just written is in the L2 cache (50 MB on an H200, 126 MB on a GB200) and is read faster than memory is.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """How the help of a command begins."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 from collections.abc import Iterable

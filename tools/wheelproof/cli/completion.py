@@ -1,7 +1,5 @@
 """``wheelproof completion SHELL``: the script with which a shell completes commands, options and their values."""
 
-from __future__ import annotations
-
 import argparse
 from importlib.resources import files
 

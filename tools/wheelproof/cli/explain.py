@@ -1,7 +1,5 @@
 """``wheelproof explain``: the cause of the failure that a log shows, and what fixes it; offline, on any machine."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 import sys

@@ -3,8 +3,6 @@
 It imports nothing that takes time, since ``wheelproof --help`` needs it.
 """
 
-from __future__ import annotations
-
 import os
 
 # The commonest uses of each command, in the order in which people meet them.

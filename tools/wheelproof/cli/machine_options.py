@@ -1,7 +1,5 @@
 """The machines that ``--gpu``, ``--driver`` and ``--cpu`` describe."""
 
-from __future__ import annotations
-
 import argparse
 
 from wheelproof.cli.options import add_list

@@ -6,8 +6,6 @@ of a command are imported when that command runs.
 Exit codes: 0 nothing at or above ``--fail-on``, 1 findings, 2 wrong usage, 3 could not check, 130 interrupted.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """``wheelproof mcp``: the read-only commands as tools of a server of the Model Context Protocol, over stdio."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``wheelproof doctor --fix`` and ``--undo``: the plan, the question, and what became of it."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

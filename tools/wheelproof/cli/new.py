@@ -1,7 +1,5 @@
 """``wheelproof new rules|kernels NAME``: a package that builds, tests and runs at once."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``wheelproof release TARGET... --expect FILE``: the gate before publishing: ship, or stop, and why."""
 
-from __future__ import annotations
-
 import argparse
 from datetime import UTC, datetime
 from pathlib import Path

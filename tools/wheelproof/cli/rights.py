@@ -4,8 +4,6 @@ A tree is anybody's: a checkout, an archive, a folder that others share. Its fil
 expected. What is run, written, contacted, read elsewhere or shown is decided by the user alone.
 """
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """``wheelproof rules``: the manual of the rules, from what each rule says about itself."""
 
-from __future__ import annotations
-
 import argparse
 import inspect
 import json

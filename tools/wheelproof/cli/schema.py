@@ -1,7 +1,5 @@
 """``wheelproof schema``: the JSON Schemas of the documents that wheelproof writes and reads."""
 
-from __future__ import annotations
-
 import argparse
 from importlib.resources import files
 

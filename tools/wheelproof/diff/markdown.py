@@ -1,7 +1,5 @@
 """The table of a difference in GitHub's Markdown, to follow the report."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable

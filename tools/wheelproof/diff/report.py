@@ -1,7 +1,5 @@
 """Reads the two sides, compares them pair by pair, judges what differs, and makes the report."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

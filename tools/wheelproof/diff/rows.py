@@ -1,7 +1,5 @@
 """A difference as rows of a table with two columns, A and B; the same rows whatever the format. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """From what the user typed to the two sides of a comparison, and to the wheels of each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

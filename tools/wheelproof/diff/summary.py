@@ -1,7 +1,5 @@
 """A difference as the report holds it: JSON-ready facts, one sentence for people, and the name of the pair."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any

@@ -1,7 +1,5 @@
 """The table of a difference for people at a terminal or in a log; imported only when it is wanted, as rich is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TextIO
 

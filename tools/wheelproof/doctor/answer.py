@@ -3,8 +3,6 @@
 A PASS is what was tried: torch was imported in the interpreter in question, and its product was right.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from wheel_checks.facts.gpu.expected import CPU, HostExpectation, counted

@@ -1,7 +1,5 @@
 """What the programs of the folder ``inside`` print, and how they end, as facts."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Results without those that say nothing about this host: a fact that is missing passes no rule. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

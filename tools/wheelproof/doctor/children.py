@@ -3,8 +3,6 @@
 A child that hangs or crashes is an answer, not a failure of the doctor: :class:`ChildEnd` says how it ended.
 """
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import threading

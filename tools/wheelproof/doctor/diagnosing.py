@@ -1,7 +1,5 @@
 """``wheelproof.doctor.diagnose``: what the command finds out, for a program."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

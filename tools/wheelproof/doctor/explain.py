@@ -1,7 +1,5 @@
 """``wheelproof explain``: what a log says, judged anywhere: nothing of the machine that wrote it is inspected."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from wheel_checks.catalogue import select_rules

@@ -1,7 +1,5 @@
 """The file of ``--save-facts`` and ``--facts``: a host without what is no one's business, to be diagnosed elsewhere."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """``--full``: after the diagnosis the Triton kernels are run, by ``wheelproof smoke`` in its own process."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

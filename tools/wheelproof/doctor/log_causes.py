@@ -4,8 +4,6 @@ A rule of the doctor judges facts; of a log only some facts are there, and nothi
 facts a log can hold whole, and what they found counts only where nothing in the log speaks against it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Symptoms in words, and the raw observations behind them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

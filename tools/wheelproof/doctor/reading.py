@@ -3,8 +3,6 @@
 The module of a probe is imported in the thread that uses it, while children of others are waited for.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Judges a host and makes the report: the facts may have been read here and now, or elsewhere and long ago."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType

@@ -2,8 +2,6 @@
 own section.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Sequence

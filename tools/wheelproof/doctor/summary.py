@@ -1,7 +1,5 @@
 """The diagnosis as a report: the verdict first, then the cause with its proof and fix, then what else was found."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace

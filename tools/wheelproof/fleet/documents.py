@@ -1,7 +1,5 @@
 """JSON documents one after another in one stream: on a line each, or as ``cat *.json`` gives them."""
 
-from __future__ import annotations
-
 import codecs
 import json
 import re

@@ -1,7 +1,5 @@
 """Where the reports are: files, folders of them, standard input."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Heat maps of a fleet: the hosts by place or by name, and the rates of hosts that are slow."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice

@@ -1,7 +1,5 @@
 """Puts the reports of each host together, compares the hosts, and makes one report of all."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """The fleet for people: what differs in the first line, the hosts by facts, the causes by rule, what all share."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice

@@ -1,7 +1,5 @@
 """Where the hosts are, as ``--topology`` says it: a pattern for their names, or a file; else what the names say."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any

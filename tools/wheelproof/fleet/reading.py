@@ -1,7 +1,5 @@
 """One report becomes what is known of a host. Reports come from other machines: every value is checked, and bounded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, TypeVar

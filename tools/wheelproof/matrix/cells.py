@@ -1,7 +1,5 @@
 """Runs the cells of a matrix, several at once, each in its own process, and puts together what they found."""
 
-from __future__ import annotations
-
 import contextlib
 import pickle
 import selectors

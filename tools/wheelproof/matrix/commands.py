@@ -1,7 +1,5 @@
 """The commands of a step on this host: what they write goes to the files of the step, as far as there is room."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """From the records of a cell's steps to its facts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -6,8 +6,6 @@
 <work>/<cell>/<step>.json, <step>.log    the result and the log of a step
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

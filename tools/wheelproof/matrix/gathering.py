@@ -1,7 +1,5 @@
 """Reports of `matrix run` from several machines as the one report that a single machine would have written."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace

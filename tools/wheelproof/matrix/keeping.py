@@ -4,8 +4,6 @@
 <records>/<cell>/<step>.log    the logs of its steps
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import os

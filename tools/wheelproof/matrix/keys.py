@@ -1,7 +1,5 @@
 """The keys of a cell in ``ci/matrix.toml``: what each may be, which one sentence says where it is not."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields

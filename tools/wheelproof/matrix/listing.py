@@ -1,7 +1,5 @@
 """A matrix for people, for programs, and for GitHub Actions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@
 A merge of what several machines ran ends with the same :func:`judge`, so that it says what one machine would have said.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

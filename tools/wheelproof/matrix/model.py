@@ -1,7 +1,5 @@
 """A matrix and its cells: which torch on which platform, what it must be, and how far it is tried there."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """What keeps cells from running, found before anything is installed: the place, the lock, the room on the disk."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence

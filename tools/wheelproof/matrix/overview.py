@@ -1,7 +1,5 @@
 """What people read of a run: the cells in a table, their steps in another."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from wheel_checks.facts.kernels.facts import Ending, SmokeDocument

@@ -5,8 +5,6 @@ that counts, as with ``uv --index``. An address is contacted when ``--trust-inde
 configured it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """``ci/matrix.toml`` read into a matrix; ``matrix.schema.json`` next to this file says the same to editors."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """One report of all cells: what each is, what the rules say of it, and what ``verify`` had found on the way."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """The steps of a cell's way, each of which leaves its result in a file, so that a later run need not do it again."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The wheel under test: what a cell's key ``wheel`` means, as a requirement."""
 
-from __future__ import annotations
-
 import glob
 import re
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 It runs in the place that the executor makes, which sees the installed packages and our files read-only.
 """
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence

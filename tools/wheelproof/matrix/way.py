@@ -3,8 +3,6 @@
 Everything that reads an index or a file runs on this host. What must run on the platform itself is in ``trial.py``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -4,8 +4,6 @@ Reads a pickled :class:`Task` from standard input, and writes the name of each s
 SIGTERM, which it also gets when the run that started it dies, ends it in good order.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import sys

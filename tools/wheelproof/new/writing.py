@@ -1,7 +1,5 @@
 """Writes a package from a template: files that end in .txt, with the names of the package in them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Does a requirement apply on any of the targets? By its marker, and by what poetry and pixi have in place of one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Which requirements could replace the installed torch: reads files, and has the rules judge each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The answer of ``wheelproof pins explain`` for one requirement, as a subject of a report."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from packaging.requirements import Requirement

@@ -5,8 +5,6 @@ Nothing is built unless that is requested, so no code of a package runs: they se
 that would be taken are found by :mod:`wheelproof.wheels.resolving`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Which requirements are meant, and what is to become of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -5,8 +5,6 @@ that is already installed satisfies a requirement as any other version does, alt
 index. ``tests/pins/test_survival.py`` asks both installers for every row.
 """
 
-from __future__ import annotations
-
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import Specifier
 from packaging.utils import canonicalize_name

@@ -1,7 +1,5 @@
 """Runs a plug-in in its own child, with a deadline: an endless loop cannot be stopped in this process."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -3,8 +3,6 @@
 Whatever the plug-in prints goes to standard error, so that it cannot disturb the answers.
 """
 
-from __future__ import annotations
-
 import importlib
 import io
 import json

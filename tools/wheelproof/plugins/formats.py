@@ -1,7 +1,5 @@
 """Formats of plug-ins: a function ``render(report, stream)`` that writes a report in a child."""
 
-from __future__ import annotations
-
 from typing import TextIO
 
 from wheel_checks.formats.secrets import redacted

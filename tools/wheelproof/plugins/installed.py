@@ -4,8 +4,6 @@ Only the environment of wheelproof itself counts: its site-packages, that of the
 folder that wheelproof is in. PYTHONPATH, the current folder and the environment under judgement do not.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import site

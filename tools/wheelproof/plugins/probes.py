@@ -1,7 +1,5 @@
 """Probes of plug-ins: a function ``probe()`` that returns facts of this host, by name."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 from wheel_checks.facts.host.facts import ProbedFacts

@@ -1,7 +1,5 @@
 """What each place says of a file's size and hash: the disk, the indexes, the list in the expectation."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor

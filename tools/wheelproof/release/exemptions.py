@@ -1,7 +1,5 @@
 """Findings that the expectation knows of and lets pass until a date: they stay in the report, as skipped."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """What the machines that a release claims to serve get of its variants."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 

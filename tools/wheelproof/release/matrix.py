@@ -1,7 +1,5 @@
 """The release as a matrix of Pythons by platforms, with a verdict for each cell."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From what the user typed to the files of a release: folders, files, URLs, and a requirement on the indexes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

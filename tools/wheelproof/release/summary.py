@@ -1,7 +1,5 @@
 """What a release engineer reads first: SHIP or STOP, the reasons, a line each, and the matrix. In text and Markdown."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

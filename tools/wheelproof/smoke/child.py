@@ -3,8 +3,6 @@
 This process imports neither torch nor triton nor kernels_smoke: whatever they do to a process, they do it to the child.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Which Python runs the kernels: the one that was requested, else the first available one that has torch."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import sys

@@ -1,7 +1,5 @@
 """The run for people: one sentence with the verdict, a table of every kernel, and how to repeat it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 

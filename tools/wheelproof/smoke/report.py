@@ -1,7 +1,5 @@
 """Runs the suite, turns what it says into facts, and judges them: the installation, each kernel, each target."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace

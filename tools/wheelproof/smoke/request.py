@@ -1,7 +1,5 @@
 """What is asked of the suite, as its own options, and as the command that asks for the same again."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass

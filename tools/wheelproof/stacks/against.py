@@ -1,7 +1,5 @@
 """Two reports on a stack, before and after a change, as one report about what changes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any

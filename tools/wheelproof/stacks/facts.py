@@ -1,7 +1,5 @@
 """From what was read of the wheels of a resolution to the facts of the stack."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence

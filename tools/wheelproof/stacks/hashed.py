@@ -3,8 +3,6 @@
 pip requires hashes of every line as soon as one line has some (``--require-hashes``), and takes no other file.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """What the user requested: requirements, wheels and requirements files on the command line."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

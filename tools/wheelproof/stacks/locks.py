@@ -1,7 +1,5 @@
 """The lock file that the user names: found among the arguments, read, and the targets that it is judged for."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The other side of ``stack --against``: a file, or the same file at a commit, with the files that it includes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The line of a file of the user that a package of a stack comes from, and findings that are present."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

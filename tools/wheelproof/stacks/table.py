@@ -1,7 +1,5 @@
 """The stack as a table: one row a package, the same in every format of the report."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Judges what is installed: the environment as a whole, and each of its distributions."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

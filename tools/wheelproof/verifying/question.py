@@ -1,7 +1,5 @@
 """The question that `verify` is to answer, about wheels or about what is installed."""
 
-from __future__ import annotations
-
 from wheel_checks.answers.wheels import WheelQuestion
 from wheel_checks.facts.expectations import Expectations
 from wheelproof.wheels.model import drivers_asked

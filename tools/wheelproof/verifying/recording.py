@@ -1,7 +1,5 @@
 """Writes what a run judged (``--record``), and judges a run by what another wrote (``--same-as``)."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """What the user asks an installer for: requirements, and files of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ An installer that reads the file contacts what it names (indexes, direct URLs, r
 ``${TOKEN}`` in it, and builds the projects of it, which runs their code.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """What the files of a tree ask an installer for: lines, projects, and the indexes that they name."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 

@@ -1,7 +1,5 @@
 """What a pyproject.toml asks for: [project], and where [tool.uv.sources] says that its packages come from."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

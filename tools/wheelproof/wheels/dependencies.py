@@ -1,7 +1,5 @@
 """The reader of what wheels require, with uv as its resolver: for every application that judges at depth links."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

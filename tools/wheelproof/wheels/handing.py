@@ -1,7 +1,5 @@
 """What an installer is given for one target: requirements that we write, and indexes that may be asked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 

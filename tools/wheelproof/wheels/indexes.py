@@ -1,7 +1,5 @@
 """What the indexes of a run offer besides what is taken: kept while files are chosen, judged when all are."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

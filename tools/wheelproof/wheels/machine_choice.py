@@ -1,7 +1,5 @@
 """Reads what the choice among variants needs, and makes a subject of the choice for a machine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any

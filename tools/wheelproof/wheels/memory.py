@@ -1,7 +1,5 @@
 """Keeps a run with many threads and large, short-lived buffers within its bound of memory."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 

@@ -1,7 +1,5 @@
 """Finds the attestations of a file where its index says, or by the file on disk, and has them judged (PEP 740)."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 The names are data: ``wheel_checks/data/accelerators.toml``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

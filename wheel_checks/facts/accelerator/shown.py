@@ -1,7 +1,5 @@
 """What native code shows of an accelerator, as it is kept: the facts, without what reads them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from wheel_checks.facts.accelerator.signals import GPU

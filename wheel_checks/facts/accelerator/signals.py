@@ -5,8 +5,6 @@ Each is read on its own, so that they can contradict each other and the content.
 What shows an accelerator is data: ``wheel_checks/data/accelerators.toml``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Reads a whole wheel once, front to back, and compares every byte with what is claimed for it: depth full."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The zip archive of a wheel as its central directory describes it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from wheel_checks.formats.zip.directory import EndRecord, Member

@@ -1,7 +1,5 @@
 """The first bytes of members, inflated: enough to recognise native code without unpacking it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from wheel_checks.errors import FormatError

@@ -1,7 +1,5 @@
 """What the members of an archive become when they are unpacked, and which of them are not unpacked here."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from wheel_checks.formats.zip.directory import Member, apart

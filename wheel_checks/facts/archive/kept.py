@@ -7,8 +7,6 @@ source code that reads facts, so that no other version of a reader believes it. 
 network and limits are no facts of a file. What does not decode is read again.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

@@ -4,8 +4,6 @@ Two unpackers agree about an archive when its members lie one after the other fr
 says what the directory says. Whoever reads from the front sees a hidden member, whoever reads from the end does not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Reads chosen members of an archive by their ranges, and compares each local header with the central directory."""
 
-from __future__ import annotations
-
 import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

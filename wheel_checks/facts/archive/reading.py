@@ -1,7 +1,5 @@
 """The archive of a wheel as its central directory describes it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

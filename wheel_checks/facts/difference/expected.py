@@ -3,8 +3,6 @@
 The libraries that only one architecture has are data: ``data/architecture_libraries.toml``.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

@@ -5,8 +5,6 @@ they are compared across, and does not take part: of a set for aarch64 and one f
 own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

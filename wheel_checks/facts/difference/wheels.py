@@ -4,8 +4,6 @@ Members are compared by their role (see ``member_roles``), and native code never
 source differ in every library. Requirements are those that are active on each side's own target.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar

@@ -6,8 +6,6 @@ read that say where these two are. So nothing has to be certain of the dynamic s
 the many bytes of the section headers that are copies of earlier bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 

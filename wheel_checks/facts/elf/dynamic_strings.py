@@ -1,7 +1,5 @@
 """The strings of .dynstr, among which is all that a library needs, found by as few section headers as will do."""
 
-from __future__ import annotations
-
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.elf.member import PartialMember
 from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded

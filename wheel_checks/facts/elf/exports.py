@@ -1,7 +1,5 @@
 """The names that a library in an archive offers, as hashes: from the first kilobytes of most, else by its ends."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

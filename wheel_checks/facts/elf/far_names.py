@@ -6,8 +6,6 @@ text is after what is sought, and any other is before it. The names are recognis
 how long they are all together, and where .shstrtab, .dynsym, .dynamic and others begin.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 

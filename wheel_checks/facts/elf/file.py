@@ -1,7 +1,5 @@
 """Reads an ELF file of this host: only the parts that are requested, at their places."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Collection, Sequence

@@ -1,7 +1,5 @@
 """A source that holds what was read of it, so that a second reader of the same members asks for no byte again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from wheel_checks.formats.elf.bytes import KnownRegions, merge

@@ -3,8 +3,6 @@
 So what is decoded refers to the very members of the archive, which other code distinguishes by identity.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

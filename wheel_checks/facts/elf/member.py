@@ -1,7 +1,5 @@
 """One deflated member whose head and tail alone are read, as far as needed: what they show, what to read next."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What is known of one ELF file of an archive, without what reads it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

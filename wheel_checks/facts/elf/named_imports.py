@@ -1,7 +1,5 @@
 """What the libraries of a wheel need of the C library's former parts and of Python, by the names of symbols."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which members of a wheel may be ELF files, and what these say of themselves."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from dataclasses import replace

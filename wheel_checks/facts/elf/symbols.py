@@ -1,7 +1,5 @@
 """The symbols of every library of a wheel: what each needs of others and what it defines."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from wheel_checks.facts.archive.facts import Archive

@@ -4,8 +4,6 @@ Slurm: "Hostlist expressions" of slurm.conf(5); ClusterShell: nodeset(1). Their 
 more than is needed (groups, set operations, YAML), and neither bounds what an expression expands to.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections import defaultdict

@@ -4,8 +4,6 @@ Judged is what reports have for comparison, the texts of :mod:`wheel_checks.fact
 does not say is undecided, never met.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence

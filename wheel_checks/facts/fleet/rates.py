@@ -6,8 +6,6 @@ that of healthy GPUs in the table ``rate_noise``, which has the weight of as man
 low when z is above ``FAR`` and the rate is further from the median than healthy GPUs are from each other.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """What reports say of one host."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

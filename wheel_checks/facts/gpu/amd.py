@@ -9,8 +9,6 @@
 Source: LLVM, "User Guide for AMDGPU Backend", Processors, Generic Processors and Target ID; read 2026-11.
 """
 
-from __future__ import annotations
-
 import re
 
 from wheel_checks.data import load

@@ -13,8 +13,6 @@ What a library declares of itself proves nothing.
 * When some of the package's libraries run and some do not, what decides is how it is used: unknown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The GPU code of a wheel, library by library, and by which of them the wheel is judged."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

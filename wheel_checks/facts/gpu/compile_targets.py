@@ -1,7 +1,5 @@
 """Names of GPUs for which kernels can be compiled: ``sm_100`` and GB200, ``gfx942`` and MI300X."""
 
-from __future__ import annotations
-
 import re
 
 from wheel_checks.errors import UsageError

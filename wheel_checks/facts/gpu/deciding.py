@@ -9,8 +9,6 @@
 The tokens, and whose a library is, are data: ``wheel_checks/data/deciding_files.toml``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

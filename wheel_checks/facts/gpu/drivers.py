@@ -1,7 +1,5 @@
 """Which CUDA a driver supports, and which GPUs, by the dated tables."""
 
-from __future__ import annotations
-
 import re
 from typing import Literal
 

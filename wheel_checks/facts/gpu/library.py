@@ -1,7 +1,5 @@
 """One library of a wheel that has GPU code, or may have some: where it is, and how far it was read."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ The files of one kind in one folder are one library: which of them is loaded, th
 each are read, those whose names distinguish different architectures; all of them when that is cheap, or asked for.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Where a library holds GPU code, by its sections."""
 
-from __future__ import annotations
-
 from wheel_checks.formats.elf.sections import HIP_SECTION, Sections
 
 _LOADED, _RELOCATABLE = ".nv_fatbin", "__nv_relfatbin"

@@ -6,8 +6,6 @@ for a larger sample of the libraries in question, and at last for their bytes fr
 :func:`read_until` does.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -5,8 +5,6 @@ in the archive and the section headers alone, spread evenly over where the GPU c
 is always the same. A larger sample holds the smaller one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

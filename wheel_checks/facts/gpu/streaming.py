@@ -1,7 +1,5 @@
 """Reads GPU code out of a library that comes in pieces, front to back, and is never held."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """GPU code as the report shows it: JSON-ready."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -14,8 +14,6 @@ AMD's code objects are judged in ``amd.py``. Neither maker's code runs on the ot
 What is a family, what is Tegra and what was renamed is in ``data/products.toml``.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections import Counter, defaultdict

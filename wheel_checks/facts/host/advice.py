@@ -4,8 +4,6 @@ The commands of a :class:`Fix` are steps, in their order. Where they are alterna
 when it is meant, and none may be run unread.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ A dataclass becomes an object without the fields that have their default value; 
 ``{"unavailable": reason, "hint": ...}``.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from wheel_checks.decode import Policy, decode

@@ -1,7 +1,5 @@
 """Complete commands for the Python environment under diagnosis: its interpreter, and what installed torch there."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterable

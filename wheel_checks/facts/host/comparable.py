@@ -5,8 +5,6 @@ scheduler set. The NVLink domain is there to group hosts by it. Users and hosts 
 below two home folders is the same.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

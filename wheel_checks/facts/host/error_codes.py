@@ -1,7 +1,5 @@
 """The error codes of CUDA and NVML in words, from ``data/cuda_errors.toml``."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """What the health mask of a GPU's NVLink fabric says, by the table ``wheel_checks/data/fabric_health.toml``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from wheel_checks.data import load

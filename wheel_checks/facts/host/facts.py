@@ -1,7 +1,5 @@
 """Everything that the doctor knows about one host: what its rules judge."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """GPUs and their driver, as the kernel's files show them: nothing of this can hang, and nothing of it needs root."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

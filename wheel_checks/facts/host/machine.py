@@ -1,7 +1,5 @@
 """The machine below Python: operating system, container, scheduler, limits."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

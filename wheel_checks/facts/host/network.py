@@ -1,7 +1,5 @@
 """The network of a host beyond Ethernet: InfiniBand and RoCE adapters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

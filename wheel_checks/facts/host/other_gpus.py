@@ -1,7 +1,5 @@
 """What the tables know of AMD's and Intel's GPUs, and what the facts of a host say of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

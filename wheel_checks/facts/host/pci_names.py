@@ -1,7 +1,5 @@
 """NVIDIA's GPUs by PCI device id: ``data/pci.toml``, read once."""
 
-from __future__ import annotations
-
 from wheel_checks.data import load
 
 

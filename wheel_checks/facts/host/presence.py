@@ -1,7 +1,5 @@
 """Whether there is a GPU at all: what is a fault on a GPU server is as it should be on a laptop."""
 
-from __future__ import annotations
-
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpu import PciDevice
 from wheel_checks.model import Unavailable

@@ -1,7 +1,5 @@
 """What the dangerous steps gave: each ran in a child with a deadline, and a hang or a signal is an answer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ What a diagnosis needs stays: the structure of paths, versions, codes. One name 
 so that what belonged together still does.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The GPUs that a host has, to be held against those that it is expected to have."""
 
-from __future__ import annotations
-
 from wheel_checks.facts.gpu.expected import SeenGpu
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.other_gpus import kfd_gpus

@@ -1,7 +1,5 @@
 """The Python environment under diagnosis, and the libraries around it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What the start of Python changes, and which modules the import of torch looks for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

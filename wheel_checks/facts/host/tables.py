@@ -1,7 +1,5 @@
 """What a driver supports, and which GPU a name means: the dated tables, and what the facts say in their place."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """How Triton works on this host: which ptxas it takes for a GPU, and what the kernel that was tried said."""
 
-from __future__ import annotations
-
 import re
 
 from packaging.version import Version

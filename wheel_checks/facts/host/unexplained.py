@@ -1,7 +1,5 @@
 """What is left of a diagnosis when no rule explains a symptom."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

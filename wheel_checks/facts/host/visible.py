@@ -5,8 +5,6 @@ reads it: "1gpu" is 1), or the beginning of a UUID that is true of one GPU only.
 environment variables"; ``_parse_visible_devices`` and ``_transform_uuid_to_ordinals`` of torch.cuda (2.13).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

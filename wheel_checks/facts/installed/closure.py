@@ -1,7 +1,5 @@
 """The link closure of an installed environment: its ELF files, and the machine's ld.so.cache where it is known."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Everything that the rules may know about an installed environment and its distributions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

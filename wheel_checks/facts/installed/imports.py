@@ -1,7 +1,5 @@
 """Which of the libraries that lack something the installed packages load when they are imported, by their source."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The native files of one installed package, and what its Python source says of them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Reads the facts of an installed environment."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence

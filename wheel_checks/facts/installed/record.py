@@ -1,7 +1,5 @@
 """Compares RECORD with the disk: what is missing, changed, owned twice or by no one."""
 
-from __future__ import annotations
-
 import base64
 import posixpath
 import re

@@ -1,7 +1,5 @@
 """The complete command that puts a distribution right, for the installer that put it there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from wheel_checks.commands import Command, NoCommand, Word, option, package, path, requirement, run

@@ -1,7 +1,5 @@
 """Holds what each installed distribution requires against what is installed."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 

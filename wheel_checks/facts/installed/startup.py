@@ -1,7 +1,5 @@
 """What an environment runs when its Python starts, and the programs by which things are installed into it."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The facts of an installed environment as the report shows them: JSON-ready, and one sentence for people."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

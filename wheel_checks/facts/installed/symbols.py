@@ -1,7 +1,5 @@
 """Looks the symbols up that installed libraries need, in what the environment and its machine give them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace

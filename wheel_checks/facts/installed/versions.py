@@ -1,7 +1,5 @@
 """Says, of libraries that the loader finds, those that are not what the requirements of their users mean."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

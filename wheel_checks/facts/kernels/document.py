@@ -4,8 +4,6 @@ What it omits, and what it says beyond this, is not a fault. A value of another 
 is unknown, is one: what cannot be understood must not pass for a success.
 """
 
-from __future__ import annotations
-
 from wheel_checks.decode import Policy, decode
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.kernels.facts import SmokeDocument

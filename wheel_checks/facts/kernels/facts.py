@@ -1,7 +1,5 @@
 """Everything that the rules may know about a run of the kernels: what the suite's document says, and how it ended."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum

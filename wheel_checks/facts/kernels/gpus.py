@@ -1,7 +1,5 @@
 """What the suite says of each GPU: which one it is, what was measured, who else uses it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache

@@ -14,8 +14,6 @@ elf/dl-load.c (``_dl_map_object``), from which the order comes:
 A file for another machine is passed over. The working directory (an empty entry) is not searched: no one knows it.
 """
 
-from __future__ import annotations
-
 import posixpath
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -8,8 +8,6 @@ its
 * UNKNOWN: the source does not show it.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Which missing libraries break the import of a package, by what the import loads. Pure."""
 
-from __future__ import annotations
-
 import posixpath
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

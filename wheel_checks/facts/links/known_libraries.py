@@ -1,7 +1,5 @@
 """Libraries that no wheel need bring, and what is loaded in other ways than by DT_NEEDED: ``data/libraries.toml``."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Any

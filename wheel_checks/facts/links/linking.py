@@ -1,7 +1,5 @@
 """Wheels laid out as if they were installed together, and what the loader would find there. Pure."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Mapping, Sequence, Set

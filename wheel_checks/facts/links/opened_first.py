@@ -4,8 +4,6 @@ glibc finds a library that is loaded already by its soname, wherever it is: so w
 for everything that is loaded later (``libcuml.load_library()``, cuda-pathfinder, torch's preloads).
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A wheel as its directory shows it: libraries with names and places, of which nothing else was read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from wheel_checks.facts.links.linking import LaidOutWheel

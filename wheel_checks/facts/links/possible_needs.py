@@ -1,7 +1,5 @@
 """What a library may need, when its dynamic section was not read but the strings were that it refers to."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Symbol versions across libraries: what one needs (DT_VERNEED) and the other does not define (DT_VERDEF)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ has its name. Two names share a hash in one of 20,000 questions about a name tha
 made by ``ci/update_torch_exports.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass

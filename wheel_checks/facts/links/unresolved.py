@@ -8,8 +8,6 @@ library of the closure defines it: then no order of loading helps.
 Pure, but for ``Definitions``, which reads what libraries define as late as possible, and as few of them.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections import defaultdict

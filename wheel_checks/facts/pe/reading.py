@@ -4,8 +4,6 @@ Linkers put the import tables at the end of .rdata or .idata: near the front of 
 the end of all others. torch_cpu.dll (torch 2.11.0) has its imports in 2.4 of its 77 MB, tokenizers in 0.3 of 2.8.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What an install would do to packages that are installed, and which package requires it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

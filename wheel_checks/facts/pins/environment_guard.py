@@ -1,7 +1,5 @@
 """What keeps the packages of an environment, however it is asked: the installed guard, and the ways that are open."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from wheel_checks.facts.pins.receipt import InstalledGuard

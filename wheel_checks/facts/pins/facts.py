@@ -1,7 +1,5 @@
 """Everything that the rules may know about the requirements of one file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

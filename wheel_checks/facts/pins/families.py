@@ -1,7 +1,5 @@
 """Families of packages, from the table ``families``: an anchor such as torch, and what belongs to it."""
 
-from __future__ import annotations
-
 import fnmatch
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Does a companion fit the package that it is built for? By tables, since its metadata need not say so."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

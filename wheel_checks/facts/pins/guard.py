@@ -1,7 +1,5 @@
 """What keeps an installer from replacing the installed torch: the settings that it reads, and what they say."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum

@@ -5,8 +5,6 @@ the receipt: a front program has the text that the guard writes for that name an
 program have digests of the table ``guard_program``, lists hold pins, and settings hold settings.
 """
 
-from __future__ import annotations
-
 import configparser
 import hashlib
 import json

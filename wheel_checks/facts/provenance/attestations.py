@@ -1,7 +1,5 @@
 """Who attested a file, and what of that holds for the bytes that were read (PEP 740)."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """What several indexes offer of a project, and from which of them an installer takes it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What a run judged, written down, and compared with what a later run meets under the same names."""
 
-from __future__ import annotations
-
 import enum
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Native code under the names of data, by the first bytes of every member."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from wheel_checks.facts.archive.facts import Archive

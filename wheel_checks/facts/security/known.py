@@ -1,7 +1,5 @@
 """Start-up code, import names and names of programs that are known, from dated tables."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from functools import cache

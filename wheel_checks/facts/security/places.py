@@ -1,7 +1,5 @@
 """Where the members of a wheel land in an environment (binary distribution format, ``.data`` folders)."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from typing import NamedTuple

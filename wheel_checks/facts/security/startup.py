@@ -1,7 +1,5 @@
 """What of a wheel runs when Python starts, and what installers and other programs start of it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

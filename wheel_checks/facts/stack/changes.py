@@ -1,7 +1,5 @@
 """What differs between two stacks for one target: the packages before and after, and what got worse."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

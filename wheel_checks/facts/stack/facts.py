@@ -2,8 +2,6 @@
 them.
 """
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What a lock file says of a package, and what became of that: facts for the rules about locks."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

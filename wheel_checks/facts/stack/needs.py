@@ -3,8 +3,6 @@
 ``stack_needs(facts).sentences`` are for people; the parts are there for whoever renders them otherwise.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@
 alternatives. Source: nvidia-variant-provider, nvidia_variant_provider/plugin.py and README, 2026-11.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

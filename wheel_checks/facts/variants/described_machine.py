@@ -1,7 +1,5 @@
 """Machines as people describe them, by product, driver and CPU, completed from the dated tables."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

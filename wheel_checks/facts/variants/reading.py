@@ -1,7 +1,5 @@
 """Reads the index-level metadata of variants: finds the document next to the wheels of a release, and reads it once."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reads the wheels that a wheel requires on its target, each once however many wheels require it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

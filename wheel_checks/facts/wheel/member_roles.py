@@ -4,8 +4,6 @@ Two builds of one wheel name the same library ``_C.cpython-312-aarch64-linux-gnu
 ``libgomp-a49a47f9.so.1`` and ``libgomp-24fd393f.so.1``; both are the same role.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Reads the Python members of a wheel that say what its import loads: few files, and each once."""
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 

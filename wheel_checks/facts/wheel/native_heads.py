@@ -1,7 +1,5 @@
 """What the first bytes of native members say: ELF, PE or Mach-O, for which machine, and from which macOS on."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Follows requirements from METADATA to METADATA for a target: which are active, and where exact pins lead."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field

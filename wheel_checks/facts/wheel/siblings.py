@@ -1,7 +1,5 @@
 """What the same release offers for other machines: shows a CPU wheel where a CUDA wheel was meant."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Which small members of a wheel say what it is: its dist-info folder, and the version files of its packages."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from email import message_from_string
 from functools import partial

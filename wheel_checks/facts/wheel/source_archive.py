@@ -1,7 +1,5 @@
 """A source archive (sdist), read without unpacking or building it: what it requires, and what a build of it needs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

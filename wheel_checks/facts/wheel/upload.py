@@ -1,7 +1,5 @@
 """METADATA as an index takes it at upload: packaging reads it, trove-classifiers and readme_renderer judge it."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

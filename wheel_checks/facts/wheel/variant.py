@@ -1,7 +1,5 @@
 """What is known of a wheel's variant: its label, its own metadata, and those of the index that offers it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -3,8 +3,6 @@
 The readers ask for bytes at an offset. What is unknown raises :class:`BytesNeeded`, which says what to fetch next.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 from mmap import mmap

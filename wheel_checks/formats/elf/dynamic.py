@@ -1,7 +1,5 @@
 """The dynamic section of an ELF file (gABI, chapter 5): what the loader is to load, and where to look for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum

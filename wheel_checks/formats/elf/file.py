@@ -7,8 +7,6 @@ What cannot be read from the bytes available is :class:`Missing` and says which 
 (program headers, PT_DYNAMIC) goes before the section table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

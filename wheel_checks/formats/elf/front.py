@@ -6,8 +6,6 @@ bucket whose chain it is in, and be let through by the Bloom filter; exported na
 patchelf rearranged does not, and is not taken. For 64-bit little-endian files, as all that wheels have today.
 """
 
-from __future__ import annotations
-
 import itertools
 import struct
 from dataclasses import dataclass

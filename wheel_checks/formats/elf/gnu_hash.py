@@ -3,8 +3,6 @@
 It is the loader's own way (glibc, elf/dl-lookup.c): a Bloom filter that rejects most names, then the chain of a bucket.
 """
 
-from __future__ import annotations
-
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.elf.bytes import ElfBytes
 from wheel_checks.formats.elf.dynamic import Tag, read_dynamic_table

@@ -3,8 +3,6 @@
 Only the new format, "glibc-ld.so.cache1.1", which glibc writes since 2.2, alone or after the old one.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Source: elf.h of glibc (NT_GNU_PROPERTY_TYPE_0), x86-64 psABI, "Program Property".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from wheel_checks.errors import FormatError

@@ -1,7 +1,5 @@
 """Checked reading of ELF structures from what is known of a file."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from functools import lru_cache

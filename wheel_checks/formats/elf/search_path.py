@@ -1,7 +1,5 @@
 """What ``$ORIGIN`` and its like in DT_RPATH, DT_RUNPATH and DT_NEEDED mean in a given folder (ld.so(8))."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ found, and a name of which some bytes are unknown is known when only one of the 
 GPU code are among the usual ones: a name that fits none of them is a different one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from wheel_checks.formats.elf.sections import (

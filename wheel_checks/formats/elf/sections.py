@@ -1,7 +1,5 @@
 """The section headers of an ELF file (gABI, chapter 4): what linkers and debuggers see; the loader ignores them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """String tables of an ELF file (gABI, chapter 4): zero-terminated names found by their index."""
 
-from __future__ import annotations
-
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.elf.reader import Reader
 

@@ -1,7 +1,5 @@
 """The dynamic symbols of an ELF file (gABI, chapter 4): what it takes from other libraries and what it offers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial

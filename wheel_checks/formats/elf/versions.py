@@ -1,7 +1,5 @@
 """Symbol versions of an ELF file (Linux Standard Base, Core, "Symbol Versioning"): which ones it needs and defines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial

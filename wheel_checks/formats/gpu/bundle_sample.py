@@ -1,7 +1,5 @@
 """Finds offload bundles in a part of a library of which the place is unknown, and not every byte."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from wheel_checks.errors import FormatError

@@ -7,8 +7,6 @@ in the second byte. ptxas 12.9 sets bit 3 of it for ``a``, ptxas 13.0 sets no bi
 ``-arch sm_100f``.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from typing import NamedTuple

@@ -5,8 +5,6 @@ began before the part, by what all compilers write: over 100 bits. From there on
 of the one before, as far as the part reaches. Only bytes that are certain are believed.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections import Counter

@@ -4,8 +4,6 @@ Every container is found by its magic number, wherever it is, and read as it pas
 last, :meth:`FatbinFinder.within` says what a section holds, as strictly as a scanner of that section would have.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from bisect import bisect_left

@@ -11,8 +11,6 @@ Source: Clang, "Clang Offload Bundler", Bundled Binary File Layout and Compresse
 * A section is a row of bundles with zeros between them.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 import zlib

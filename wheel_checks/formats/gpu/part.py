@@ -1,7 +1,5 @@
 """A part of a file of which not every byte is certain."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 

@@ -1,7 +1,5 @@
 """The constraints of poetry (``^1.2``, ``~1.2``, ``*``) as the specifiers of PEP 440."""
 
-from __future__ import annotations
-
 import re
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet

@@ -1,7 +1,5 @@
 """What lock files say, whatever their format: packages, their files, and what depends on what."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ Before ``inherit_metadata`` became a strategy (pdm 2.10) the lock says neither g
 the graph is known.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from packaging.utils import canonicalize_name

@@ -1,7 +1,5 @@
 """``pixi.lock``: environments, and for each of their platforms the packages of conda and of Python's indexes."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

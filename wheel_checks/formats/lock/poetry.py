@@ -4,8 +4,6 @@ Before 2.1 (poetry 1.x) the lock says neither which package is asked for nor in 
 dependencies is known, and what no package depends on counts as asked for.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet

@@ -1,7 +1,5 @@
 """``pylock.toml`` (PEP 751): a list of packages, each installed where its marker holds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from urllib.parse import urlsplit
 

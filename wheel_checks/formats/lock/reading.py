@@ -1,7 +1,5 @@
 """Which format a lock file has, by its name and by its content."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Fields of the tables of a lock, each with a FormatError that names it; and the lines on which packages stand."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 from urllib.parse import urlsplit

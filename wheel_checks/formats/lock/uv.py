@@ -4,8 +4,6 @@ Where extras or groups conflict, markers name them as ``extra == 'extra-6-veomni
 project's name before it (uv's ``universal_marker.rs``).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

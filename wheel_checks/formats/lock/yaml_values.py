@@ -1,7 +1,5 @@
 """YAML as pixi writes it: mappings, sequences and texts, each mapping with its line. No aliases, tags or types."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

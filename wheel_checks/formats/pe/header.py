@@ -3,8 +3,6 @@
 Source: Microsoft, PE Format (learn.microsoft.com/windows/win32/debug/pe-format), November 2026.
 """
 
-from __future__ import annotations
-
 import struct
 from bisect import bisect_right
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Source: Microsoft, PE Format, "The .idata Section" and "Delay-Load Import Tables", November 2026.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ none of the fields dynamic (PEP 621), else PKG-INFO of version 2.2 or later when
 is written there was true where the archive was made, and is computed again by every build.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """METADATA (core metadata specification), read leniently: every fault becomes a sentence."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

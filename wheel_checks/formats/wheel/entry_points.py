@@ -1,7 +1,5 @@
 """``entry_points.txt`` (entry points specification): which names installers make scripts of, and what these run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ of the same module are followed; calls of other modules are actions, which
 :mod:`wheel_checks.facts.links.opened_first` follows.
 """
 
-from __future__ import annotations
-
 import ast
 import posixpath
 import warnings

@@ -3,8 +3,6 @@
 An abstract interpreter: no statement has an effect but on names. Steps and depth are bounded.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

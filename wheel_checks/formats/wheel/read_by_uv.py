@@ -4,8 +4,6 @@ What was found by asking uv 0.13.8 about some two hundred lines (November 2026; 
 slips in Requires-Python, which pip ignores as a whole, and it refuses wheels with lines that packaging takes.
 """
 
-from __future__ import annotations
-
 import re
 from urllib.parse import urlsplit
 

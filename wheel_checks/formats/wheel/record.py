@@ -1,7 +1,5 @@
 """RECORD (recording installed projects specification): one row per member with hash and size."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

@@ -3,8 +3,6 @@
 Sources: Lib/site.py of CPython 3.12 to 3.15 (addpackage), PEP 829 (``.start`` files, since 3.15).
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import warnings

@@ -1,7 +1,5 @@
 """What is wrong with a document of variant metadata, collected while it is read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 variant.
 """
 
-from __future__ import annotations
-
 import re
 
 VARIANT_MEMBER = "variant.json"

@@ -4,8 +4,6 @@ Both have one structure (PEP 825, "Variant metadata" and "Index-level metadata";
 revisions are understood, and what each of them allows, is data: ``wheel_checks/data/variants.toml``.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping

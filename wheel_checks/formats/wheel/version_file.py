@@ -1,7 +1,5 @@
 """``*/version.py`` as text: the assignments of plain literals. The file is parsed, never executed."""
 
-from __future__ import annotations
-
 import ast
 import math
 import threading

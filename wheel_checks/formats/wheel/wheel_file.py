@@ -1,7 +1,5 @@
 """The WHEEL file in a wheel's dist-info folder (binary distribution format specification)."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from dataclasses import dataclass

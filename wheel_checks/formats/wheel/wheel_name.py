@@ -1,7 +1,5 @@
 """The file name of a wheel (binary distribution format specification, "File name convention")."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from math import prod

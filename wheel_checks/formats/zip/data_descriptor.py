@@ -1,7 +1,5 @@
 """The data descriptor after a member's data (PKWARE APPNOTE 6.3.10, 4.3.9)."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ where the outer one ends. A stored block has at most 65,535 bytes, so starts tha
 caller has its own check. A stream made to deceive can still do so: whoever must know reads it all.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from wheel_checks.errors import FormatError

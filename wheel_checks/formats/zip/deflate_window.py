@@ -6,8 +6,6 @@ window, which must be farther away than the largest stored block is long: such a
 The place of the result in the member is unknown; callers find what they look for by its form.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from heapq import merge
 

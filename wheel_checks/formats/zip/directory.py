@@ -3,8 +3,6 @@
 Stricter than unpackers on purpose: whatever lets two unpackers see two different archives is refused or reported.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections import Counter

@@ -3,8 +3,6 @@
 Stricter than unpackers on purpose: whatever lets two of them find two different directories is refused.
 """
 
-from __future__ import annotations
-
 import struct
 
 from wheel_checks.errors import FormatError

@@ -3,8 +3,6 @@
 Stricter than the specification: whatever makes one of two unpackers take another size or name is a fault.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a file that is not a zip archive looks like, for messages: people rename and misdownload files."""
 
-from __future__ import annotations
-
 _SIGNATURES = (
     (b"PK\3\4", "the beginning of a zip archive"),
     (b"PK\5\6", "an empty zip archive"),

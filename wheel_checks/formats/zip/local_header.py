@@ -1,7 +1,5 @@
 """The local header in front of each member of a zip archive (PKWARE APPNOTE 6.3.10, 4.3.7)."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 

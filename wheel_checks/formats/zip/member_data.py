@@ -1,7 +1,5 @@
 """The data of a zip member: inflated within bounds, size and CRC-32 checked."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable, Iterator
 

@@ -1,7 +1,5 @@
 """Are the hosts of a fleet alike? Judges what `wheelproof report merge` has read."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice

@@ -1,7 +1,5 @@
 """Did every host of a fleet report, once, and was all of it taken in?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from wheel_checks.facts.expectations import Expectations

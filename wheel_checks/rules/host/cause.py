@@ -1,7 +1,5 @@
 """How a rule of the doctor registers: as a rule, and as a possible cause of what the user sees."""
 
-from __future__ import annotations
-
 import enum
 import re
 from collections.abc import Callable

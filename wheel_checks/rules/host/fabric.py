@@ -1,7 +1,5 @@
 """The NVSwitch fabric, IMEX, confidential computing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """GPU code that is not for this GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

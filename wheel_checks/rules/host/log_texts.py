@@ -1,7 +1,5 @@
 """What a log says: its texts are compared with those that the causes of the catalogue are known by."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace

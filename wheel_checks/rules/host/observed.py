@@ -1,7 +1,5 @@
 """What rules of several themes ask of the facts of a host, and show as evidence."""
 
-from __future__ import annotations
-
 import re
 
 from wheel_checks.commands import NoCommand, Step, Unset, Word, export

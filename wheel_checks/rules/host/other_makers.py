@@ -3,8 +3,6 @@
 The causes are those of NVIDIA's GPUs, by other files: the rules of their entries of the catalogue ask here, too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

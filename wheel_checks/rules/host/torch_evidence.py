@@ -1,7 +1,5 @@
 """What the rules about wheels show of torch and of the GPUs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from wheel_checks.facts.host.facts import HostFacts

@@ -1,7 +1,5 @@
 """What the doctor could not decide, and what comes before every other question: is there a torch, and a GPU?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

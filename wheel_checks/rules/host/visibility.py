@@ -1,7 +1,5 @@
 """Variables and states of a GPU that hide it, or keep it from a process."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Is each distribution what its RECORD says, and are its requirements met?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from packaging.utils import canonicalize_name

@@ -1,7 +1,5 @@
 """Is an environment one consistent whole: one of each distribution, no file twice, every library found?"""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """Does the installed GPU code run on the GPUs that were asked for?"""
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Iterable, Sequence
 

@@ -3,8 +3,6 @@
 Files that a guard of torch (``wheelproof pins guard``) has written are left out, where they are exactly what it writes.
 """
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Iterable
 

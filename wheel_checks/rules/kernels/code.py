@@ -1,7 +1,5 @@
 """Do the kernels compile for GPUs that are not here, and into good machine code? KRN4xx judge each target."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from wheel_checks.commands import Step

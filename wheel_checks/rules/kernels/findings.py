@@ -1,7 +1,5 @@
 """What the rules about kernels share: the suite's notes as evidence, its advice as a fix."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from wheel_checks.commands import Step

@@ -1,7 +1,5 @@
 """Is each GPU as its product should be? KRN5xx judge what was measured of it, and who else uses it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from wheel_checks.data import load

@@ -1,7 +1,5 @@
 """Does the installation work? KRN0xx judge the run of the suite itself, KRN1xx what it probed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from wheel_checks.facts.expectations import Expectations

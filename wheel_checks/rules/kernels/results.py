@@ -1,7 +1,5 @@
 """Are the kernels right, and fast? KRN2xx judge what each kernel computed, KRN3xx how long it took."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from wheel_checks.facts.expectations import Expectations

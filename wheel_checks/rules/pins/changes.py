@@ -1,7 +1,5 @@
 """Does an install keep the framework that works? PIN301 judges one requirement, PIN311 to PIN316 a planned install."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Is the guard of an environment whole, and is what it holds still as it was? PIN210 to PIN213 judge an environment."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from wheel_checks.commands import package, path, run

@@ -1,7 +1,5 @@
 """Does what is set up really keep the installed torch? PIN201 to PIN209 judge the guard of one installer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from packaging.version import Version

@@ -1,7 +1,5 @@
 """Could a file of requirements replace the torch that works? By what it pins, and where."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from wheel_checks.commands import path, run

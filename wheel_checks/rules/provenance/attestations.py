@@ -1,7 +1,5 @@
 """Is a file attested by its publisher, and does that hold for its bytes? (PEP 740)"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from wheel_checks.facts.expectations import Expectations

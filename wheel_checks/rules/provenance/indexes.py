@@ -1,7 +1,5 @@
 """May the indexes of this run be asked together, and do they lead where they may? Judges all projects of a run."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 

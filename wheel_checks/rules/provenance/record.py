@@ -1,7 +1,5 @@
 """Is what is behind each name what was judged before? Judges a run by the record of another (`--same-as`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from wheel_checks.facts.expectations import Expectations

@@ -1,7 +1,5 @@
 """Does each file of a release belong there, and is it the file that was meant? By what the expectation file says."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from wheel_checks.facts.expectations import Expectations

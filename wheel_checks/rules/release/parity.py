@@ -4,8 +4,6 @@ Two architectures of a release are expected to differ in places: machine code, t
 are made for one CPU. These stay silent. Two releases differ in anything, and are not judged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from wheel_checks.facts.accelerator.signals import GPU

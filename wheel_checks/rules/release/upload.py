@@ -3,8 +3,6 @@
 An index does not take back what it has: of a file that was uploaded before a rule began, a finding is a warning.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

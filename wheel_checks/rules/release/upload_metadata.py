@@ -4,8 +4,6 @@ packaging decides whether fields can be read (REL306) and are valid (WHL106), re
 renders (REL307). The other rules are what the index adds.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from email.utils import parseaddr

@@ -1,7 +1,5 @@
 """Is the release whole, and of one piece? Judges all its files together, by what the expectation file says."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Does a release newly run code when Python starts?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from wheel_checks.facts.difference.wheels import Difference, name_sides

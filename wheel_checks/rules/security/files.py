@@ -1,7 +1,5 @@
 """Does a wheel write where other projects, or Python itself, have their files? Is it named like another?"""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Does a wheel hide native code, or look for libraries where everybody may put them?"""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Does a wheel bring programs in the place of others, or entry points that are code?"""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

@@ -1,7 +1,5 @@
 """Does a wheel run code whenever Python starts, in every program of the environment?"""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterable

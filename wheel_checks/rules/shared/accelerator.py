@@ -1,7 +1,5 @@
 """How rules hold an accelerator against what is expected, and show the signals by which it was judged."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from wheel_checks.facts.accelerator.signals import GPU, VERSION

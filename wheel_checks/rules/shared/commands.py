@@ -1,7 +1,5 @@
 """The commands by which ``wheelproof verify`` shows what an index has."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 from packaging.utils import canonicalize_name

@@ -1,7 +1,5 @@
 """What the rules about the GPU code of wheels and of installed distributions say alike."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence

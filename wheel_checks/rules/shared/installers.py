@@ -1,7 +1,5 @@
 """What installers and the index make of a fault, from a dated table: evidence of a finding."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from functools import cache
 

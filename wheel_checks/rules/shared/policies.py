@@ -1,7 +1,5 @@
 """What the manylinux policies promise: of the tags of a wheel, and of its target."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

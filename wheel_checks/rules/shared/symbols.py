@@ -1,7 +1,5 @@
 """How rules put what a look-up of symbols found, in a wheel and in what is installed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from wheel_checks.facts.links.unresolved import SymbolFacts, UnresolvedFile, is_of_python

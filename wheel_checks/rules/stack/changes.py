@@ -1,7 +1,5 @@
 """Did a stack get worse against another one?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from wheel_checks.facts.expectations import Expectations

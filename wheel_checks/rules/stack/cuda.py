@@ -1,7 +1,5 @@
 """Do the packages of the stack fit: one major version of CUDA, and companions of torch for its accelerator?"""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 

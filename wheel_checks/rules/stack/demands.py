@@ -1,7 +1,5 @@
 """Who demands a package: the evidence of most findings about a stack."""
 
-from __future__ import annotations
-
 from wheel_checks.facts.stack.facts import StackPackage
 from wheel_checks.model import Evidence
 from wheel_checks.phrases import summarised

@@ -1,7 +1,5 @@
 """Is a requirements file with hashes one that pip installs as it is?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from wheel_checks.facts.expectations import Expectations

@@ -1,7 +1,5 @@
 """Does the lock give the target what it names: a file for each package, with the hash that the index states?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from wheel_checks.facts.accelerator.signals import CPU

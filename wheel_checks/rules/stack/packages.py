@@ -1,7 +1,5 @@
 """Is each package of the stack what is wanted: a build for the GPU, in a wheel, with a file for the target?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from packaging.version import Version

@@ -1,7 +1,5 @@
 """Can the requirements be fulfilled together, and is what the resolver took what another would take?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from packaging.utils import canonicalize_name

@@ -1,7 +1,5 @@
 """Does a variant hold what it claims? Its properties against its content, and what of them nothing shows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from packaging.tags import Tag

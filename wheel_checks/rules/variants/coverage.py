@@ -1,7 +1,5 @@
 """Does a described machine get the variant that is made for it? Judges the choice of an installer with variants."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from wheel_checks.facts.expectations import Expectations

@@ -1,7 +1,5 @@
 """What the rules about single machines and about releases say alike of the variant that a machine gets."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from wheel_checks.facts.gpu.targets import Product, runs_on

@@ -1,7 +1,5 @@
 """Is a variant wheel what the drafts say, and does its index say the same? See ``wheel_checks/data/variants.toml``."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 

@@ -1,7 +1,5 @@
 """What would give a machine a variant for its GPU that it does not get: the fix of WHL851 and REL112."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple

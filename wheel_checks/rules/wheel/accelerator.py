@@ -1,7 +1,5 @@
 """Is it the accelerator build that was meant? The rules that this project exists for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from packaging.specifiers import SpecifierSet

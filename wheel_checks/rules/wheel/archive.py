@@ -1,7 +1,5 @@
 """Is the file a sound zip archive? (PKWARE APPNOTE; what pip and uv refuse or would read differently.)"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from wheel_checks.errors import WheelproofError

@@ -4,8 +4,6 @@ Where readers of archives differ, a wheel is one thing for a scanner and another
 if each installer accepts the wheel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from wheel_checks.facts.expectations import Expectations

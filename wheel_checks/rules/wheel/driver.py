@@ -1,7 +1,5 @@
 """Does the driver that was named run the wheel, and the GPU?"""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """Do the ELF files of a wheel keep what its tags promise, and load on every machine that they name?"""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Do the libraries of a wheel use only such names of Python and of the C library as their tags promise to be there?"""
 
-from __future__ import annotations
-
 import posixpath
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

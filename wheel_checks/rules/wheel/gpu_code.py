@@ -1,7 +1,5 @@
 """Does the wheel's GPU code run on the GPUs that were asked for?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from packaging.utils import canonicalize_name

@@ -1,7 +1,5 @@
 """Do the file name, METADATA and WHEEL agree?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from packaging.utils import canonicalize_name

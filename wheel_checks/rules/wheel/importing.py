@@ -1,7 +1,5 @@
 """Does the package itself let an import succeed?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from wheel_checks.facts.expectations import Expectations

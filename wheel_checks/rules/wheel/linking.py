@@ -1,7 +1,5 @@
 """Does every library that the wheel loads come with the wheels that it requires on the target?"""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Are the names of the members safe to unpack, on every platform and by every installer?"""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Is the metadata complete and well-formed, and does the index serve the same? (core metadata, PEP 508, PEP 658)"""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

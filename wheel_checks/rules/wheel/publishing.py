@@ -1,7 +1,5 @@
 """What indexes say of the file: yanked, too large, another one elsewhere, over which connection."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from wheel_checks.facts.expectations import Expectations

@@ -1,7 +1,5 @@
 """Does RECORD list exactly what the wheel holds? (recording installed projects; binary distribution format)"""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """Does every symbol that the wheel's libraries need come from something that is installed with it?"""
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Are the native files of a wheel for the system, the machine and the macOS of its tags? By their first bytes."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

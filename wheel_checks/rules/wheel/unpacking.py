@@ -1,7 +1,5 @@
 """Can every installer write each member and each script? (what pip and uv refuse, or write to different places)"""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

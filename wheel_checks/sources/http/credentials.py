@@ -3,8 +3,6 @@
 Credentials belong to one origin (scheme, host, port) and are sent to no other.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import threading

@@ -1,7 +1,5 @@
 """What went wrong on the wire, in plain words with the host and without the text of a library's exceptions."""
 
-from __future__ import annotations
-
 import http
 import http.client
 import socket

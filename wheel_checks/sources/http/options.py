@@ -1,7 +1,5 @@
 """How the pages and files of one run are fetched."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Byte ranges (RFC 9110, 14): the headers of requests and answers, and joining what is near."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """When to try again, how long to wait, and when to give up."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable

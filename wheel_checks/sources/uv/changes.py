@@ -1,7 +1,5 @@
 """Reads the list of changes that ``uv pip install`` prints: its JSON is a preview, and younger."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

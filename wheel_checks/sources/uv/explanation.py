@@ -6,8 +6,6 @@ premises are facts about packages, the conclusions only logic: premises are kept
 versions (a box drawn around wrapped lines up to 0.9, "cause:" since); both are read.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ It follows from the requirements, the target, the configuration and uv itself, w
 which does not change, from the files of indexes on this host, whose times are in its name too, and from index pages.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

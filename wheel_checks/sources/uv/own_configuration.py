@@ -1,7 +1,5 @@
 """Runs uv with a configuration that is ours alone, which may hold credentials."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

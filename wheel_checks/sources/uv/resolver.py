@@ -4,8 +4,6 @@
 package runs: wheels alone are considered, as with ``--only-binary :all:``.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

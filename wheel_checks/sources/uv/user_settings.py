@@ -4,8 +4,6 @@ uv would read the files of a tree itself, and take from them which indexes it as
 starts. So it reads none: it gets one file with these settings.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ to a folder that anybody may write to, to one of another user, and to another fi
 above a tree decides nothing: settings for several trees are the user's own.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ can do everything anyway. Under sudo the files of whoever called it count, too. 
 ``safe-directory``, which has git's meaning.
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import stat

@@ -13,8 +13,6 @@ The table itself holds the options that all commands share; ``[tool.wheelproof.v
 over the shared ones.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

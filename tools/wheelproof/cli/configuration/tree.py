@@ -1,7 +1,5 @@
 """What the configuration file of a tree decides, and what it says in vain."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping

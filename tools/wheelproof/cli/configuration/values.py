@@ -1,7 +1,5 @@
 """The value of an option from elsewhere than the command line, made by the option's own type, choices and action."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass

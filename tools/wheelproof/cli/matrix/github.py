@@ -1,7 +1,5 @@
 """``wheelproof matrix github``: the cells for ``strategy.matrix`` of a GitHub workflow."""
 
-from __future__ import annotations
-
 import argparse
 
 from wheel_checks.errors import UsageError

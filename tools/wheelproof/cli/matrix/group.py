@@ -1,7 +1,5 @@
 """``wheelproof matrix``: the cells of a matrix of platforms, Pythons and torch versions; its commands do the rest."""
 
-from __future__ import annotations
-
 import argparse
 
 from wheelproof.cli.matrix import list as matrix_list

@@ -1,7 +1,5 @@
 """``wheelproof matrix list``: the cells of a matrix."""
 
-from __future__ import annotations
-
 import argparse
 
 from wheelproof.cli.matrix.options import add_matrix_options, chosen_cells

@@ -1,7 +1,5 @@
 """``wheelproof matrix merge``: merges the reports of cells that ran on several hosts."""
 
-from __future__ import annotations
-
 import argparse
 
 from wheelproof.cli.matrix.options import add_matrix_options, matrix_path

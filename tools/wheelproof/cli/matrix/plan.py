@@ -1,7 +1,5 @@
 """``wheelproof matrix plan``: the cells as a file of the engine that is to run them."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Mapping, Sequence

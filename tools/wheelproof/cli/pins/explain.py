@@ -1,7 +1,5 @@
 """``wheelproof pins explain``: explains whether an installed version satisfies a requirement."""
 
-from __future__ import annotations
-
 import argparse
 import os
 

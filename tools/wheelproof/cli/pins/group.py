@@ -1,7 +1,5 @@
 """``wheelproof pins``: what the pins of a project would do, and the commands that deal with them."""
 
-from __future__ import annotations
-
 import argparse
 
 from wheelproof.cli.options import add_commands_help

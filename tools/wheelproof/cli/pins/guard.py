@@ -1,7 +1,5 @@
 """``wheelproof pins guard``: installs what keeps torch, checks it, removes it, or writes it as files."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import shlex

@@ -1,7 +1,5 @@
 """What ``wheelproof pins`` says on standard error about the trees that it writes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``wheelproof pins restore``: gives back what ``pins rewrite`` changed."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``wheelproof report``: what can be done with reports that were made before."""
 
-from __future__ import annotations
-
 import argparse
 
 from wheelproof.cli.options import add_commands_help, add_output_options

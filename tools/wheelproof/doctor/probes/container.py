@@ -1,7 +1,5 @@
 """Whether this is a container, which one, and what its sandbox keeps from CUDA."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

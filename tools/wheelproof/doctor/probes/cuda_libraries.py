@@ -3,8 +3,6 @@
 No trace of the loader shows these. What is found depends on LD_LIBRARY_PATH, which for them counts, and on ld.so.cache.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -11,8 +11,6 @@ Triton gets an empty cache next to the user's, which is removed afterwards. What
 is not prevented: where device nodes are missing, they may start nvidia-modprobe, as every program that uses CUDA does.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

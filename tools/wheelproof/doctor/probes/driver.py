@@ -1,7 +1,5 @@
 """The kernel's side of NVIDIA's driver: modules, /proc/driver/nvidia, and what the kernel's log says."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which distribution a file belongs to, and the files of a traceback that are not those that were installed: RECORD."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """Reading files of the kernel and of other people: bounded, never waiting, never raising."""
 
-from __future__ import annotations
-
 import grp
 import os
 import re

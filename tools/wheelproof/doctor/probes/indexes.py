@@ -1,7 +1,5 @@
 """Where pip, uv and conda are configured to take packages from, each setting with its file or variable."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The ports of InfiniBand and RoCE adapters, as sysfs shows: no driver is queried, so nothing can hang."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Limits of this process and this host that make CUDA and NCCL fail far from their cause."""
 
-from __future__ import annotations
-
 import os
 import resource
 from pathlib import Path

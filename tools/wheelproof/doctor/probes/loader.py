@@ -5,8 +5,6 @@ environment, as ldd does: nothing of them is run, and neither DT_RPATH nor a lib
 missed.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The device nodes of NVIDIA's driver, and whether this process can open them."""
 
-from __future__ import annotations
-
 import errno
 import os
 import pwd

@@ -1,7 +1,5 @@
 """The drivers of AMD's and Intel's GPUs: modules, device nodes, amdkfd's topology, and Level Zero. Nothing is run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The devices on the PCI bus, as sysfs shows: no driver is queried, so nothing can hang."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

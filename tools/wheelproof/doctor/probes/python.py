@@ -1,7 +1,5 @@
 """The interpreter under diagnosis: which one it is, and what it says of itself when it is started as its user does."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -1,7 +1,5 @@
 """The services next to the driver: fabric manager, IMEX, NVLink subnet manager, MPS."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from wheel_checks.facts.host.gpu import Services

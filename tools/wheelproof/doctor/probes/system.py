@@ -1,7 +1,5 @@
 """The operating system, its C library, firmware and memory."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import re

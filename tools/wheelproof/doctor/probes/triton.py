@@ -4,8 +4,6 @@ Where Triton looks, and in which order, is what its own sources say: runtime/bui
 backends/nvidia/compiler.py of 3.6.0, 3.7.1 and 3.9.0. Nothing is imported, nothing is written.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """The environment variables that matter to CUDA, torch, Triton and installers; no others, and no secrets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from wheel_checks.formats.secrets import is_secret_name, redact_text

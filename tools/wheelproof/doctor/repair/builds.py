@@ -1,7 +1,5 @@
 """Which torch of the configured index the host can run, best first, and the companions that belong to it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ writes, and whether they are what RECORD says: a file that was edited in place i
 is a hard link. Only then the environment is touched.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import hashlib

@@ -4,8 +4,6 @@ Which extras a user requested is recorded nowhere. An extra counts as asked for 
 installed as it requires it, or where another distribution asks for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 

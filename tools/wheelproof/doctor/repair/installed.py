@@ -1,7 +1,5 @@
 """Everything that is installed in the environment under repair, with its requirements and its files."""
 
-from __future__ import annotations
-
 import json
 import os
 import posixpath

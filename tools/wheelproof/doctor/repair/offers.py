@@ -1,7 +1,5 @@
 """What the configured indexes offer this interpreter, and what is in a wheel there: read before any download."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Which environments are repaired for their user: a virtual one of this user's own, and no other."""
 
-from __future__ import annotations
-
 import os
 import pwd
 from pathlib import Path

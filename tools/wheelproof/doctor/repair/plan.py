@@ -1,7 +1,5 @@
 """What a repair changes: what comes, what goes and what stays, in exact versions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 They are read and never followed: nothing that they name is contacted or run.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

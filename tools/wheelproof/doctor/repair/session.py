@@ -1,7 +1,5 @@
 """From a diagnosis to a repair: what is to be fixed, the plan for it, and whether it made anything better."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase

@@ -4,8 +4,6 @@ uv takes what is installed for what it is: an exact requirement of an installed 
 its Requires-Dist count. So nothing can be installed that breaks one of them.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Puts an environment back as it was before a repair: byte for byte, and from wherever a process was killed."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """A repair that was killed is said by every diagnosis of its environment."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from wheel_checks.commands import in_words, path, run

@@ -1,7 +1,5 @@
 """Whether a wheel is the one that was installed: RECORD of the one, and RECORD of the other."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """Why ``--fix`` does not run a fix: it is not about the distributions of an environment, or needs a choice."""
 
-from __future__ import annotations
-
 from wheel_checks.commands import Command, Export, NoCommand, Options, Pipe, Step, Unset, WriteFile, in_words
 from wheel_checks.facts.host.commands import check_torch
 from wheel_checks.facts.host.facts import HostFacts

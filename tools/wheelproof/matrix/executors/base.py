@@ -1,7 +1,5 @@
 """What every executor offers: a place in which the commands of one cell run, and nothing left behind afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Cells on this host itself: an empty virtual environment of the cell's Python, made for each, gone afterwards."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os

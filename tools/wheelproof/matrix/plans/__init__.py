@@ -1,7 +1,5 @@
 """Cells for the engines that people have: ``matrix plan`` writes their own files, and starts nothing itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from wheelproof.matrix.plans import github, gitlab, kubernetes, shell, slurm

@@ -1,7 +1,5 @@
 """A reusable workflow for GitHub Actions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from wheel_checks.data import load

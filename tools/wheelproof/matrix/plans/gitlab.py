@@ -1,7 +1,5 @@
 """A pipeline for GitLab."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from wheelproof.matrix.plans.model import RECORDS, Plan, container_image, in_venv, minutes

@@ -1,7 +1,5 @@
 """Indexed Jobs for Kubernetes: a pod for each cell, and a suspended Job that merges."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from typing import Any

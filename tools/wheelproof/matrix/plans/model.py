@@ -1,7 +1,5 @@
 """What every plan is made of: the cells, where each runs, and the commands of a cell and of the merge."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

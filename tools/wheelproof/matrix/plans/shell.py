@@ -1,7 +1,5 @@
 """A script that runs the cells on this host, one after another or several at a time."""
 
-from __future__ import annotations
-
 import shlex
 
 from wheelproof.matrix.plans.model import RECORDS, Plan

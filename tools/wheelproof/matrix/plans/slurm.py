@@ -1,7 +1,5 @@
 """A script for Slurm: an array with a task for each cell, and the merge after it."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """environment.yml: conda's own packages, and those of the list under ``pip:``."""
 
-from __future__ import annotations
-
 import re
 
 from wheel_checks.errors import FormatError

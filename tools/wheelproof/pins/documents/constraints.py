@@ -1,7 +1,5 @@
 """Versions as poetry, pixi and pdm write them, in the terms of PEP 508."""
 
-from __future__ import annotations
-
 import re
 
 from wheelproof.pins.model import Form, FoundRequirement

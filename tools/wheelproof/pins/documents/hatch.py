@@ -1,7 +1,5 @@
 """hatch.toml: the environments of hatch (in a pyproject.toml they stand under tool.hatch)."""
 
-from __future__ import annotations
-
 from wheelproof.pins.documents.toml_requirements import Where, read_toml
 from wheelproof.pins.documents.toml_scripts import with_scripts
 from wheelproof.pins.model import Document, Role, Source

@@ -1,7 +1,5 @@
 """Takes items out of lists with separators, as a careful person does: whole lines where an item has them to itself."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator
 

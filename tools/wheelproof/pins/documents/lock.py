@@ -1,7 +1,5 @@
 """Lock files: never rewritten, since their hashes and their graph would not agree any more; only reported."""
 
-from __future__ import annotations
-
 import re
 
 from wheelproof.pins.documents.names import normalized

@@ -1,7 +1,5 @@
 """Which project a requirement is for, whatever form it has: a name, a URL, a path, a version control system."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import unquote
 

@@ -1,7 +1,5 @@
 """What is worth a warning about requirements, whatever document they are in."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from wheelproof.pins.documents.names import built_for_torch, extras_of

@@ -1,7 +1,5 @@
 """Pipfile: the packages of pipenv, by category."""
 
-from __future__ import annotations
-
 from wheelproof.pins.documents.toml_requirements import Where, parse_toml, read_toml
 from wheelproof.pins.model import Document, Form, Role, Source
 

@@ -1,7 +1,5 @@
 """pixi.toml: packages of conda and of Python, by feature and by target (in a pyproject.toml under tool.pixi)."""
 
-from __future__ import annotations
-
 from wheelproof.pins.documents.toml_requirements import Where, read_toml
 from wheelproof.pins.documents.toml_scripts import with_scripts
 from wheelproof.pins.model import Document, Form, Role, Source

@@ -1,7 +1,5 @@
 """pyproject.toml: PEP 518, 621 and 735, and the tables of uv, poetry, pdm, hatch and pixi."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

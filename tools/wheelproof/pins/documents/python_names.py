@@ -1,7 +1,5 @@
 """The names of a Python file: what is bound once, at the top level, and what is added to it. Nothing is executed."""
 
-from __future__ import annotations
-
 import ast
 import re
 import warnings

@@ -1,7 +1,5 @@
 """Which format a file has, by its name, and how it is read."""
 
-from __future__ import annotations
-
 import codecs
 import importlib
 import re

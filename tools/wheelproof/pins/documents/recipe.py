@@ -1,7 +1,5 @@
 """Recipes of conda (meta.yaml, recipe.yaml): the packages of ``requirements``, those of all outputs included."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

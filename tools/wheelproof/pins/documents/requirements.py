@@ -1,7 +1,5 @@
 """Requirements and constraints files, read as pip reads them (its reference: "Requirements File Format")."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

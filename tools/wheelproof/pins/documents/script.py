@@ -1,7 +1,5 @@
 """Python scripts with inline metadata (PEP 723)."""
 
-from __future__ import annotations
-
 import re
 
 from wheel_checks.errors import FormatError

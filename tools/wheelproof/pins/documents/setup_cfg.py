@@ -1,7 +1,5 @@
 """setup.cfg (setuptools' declarative configuration): install_requires, setup_requires, tests_require, extras."""
 
-from __future__ import annotations
-
 import configparser
 import re
 from collections.abc import Iterator

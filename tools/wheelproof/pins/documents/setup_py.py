@@ -6,8 +6,6 @@ is made of these alone is not a new requirement. Nothing is executed, and what i
 guessed.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Container, Iterator

@@ -1,7 +1,5 @@
 """A file's bytes and text: decoded so that every edit of the text is an edit of the bytes, and nothing else changes."""
 
-from __future__ import annotations
-
 import codecs
 import re
 from pathlib import Path

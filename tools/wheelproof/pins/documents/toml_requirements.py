@@ -1,7 +1,5 @@
 """The requirements in a TOML document, by a table of where they stand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field

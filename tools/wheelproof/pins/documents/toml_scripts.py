@@ -1,7 +1,5 @@
 """The commands in a TOML document: scripts of hatch and pdm, tasks of pixi and poe, cibuildwheel's hooks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """tox.ini and tox.toml: the ``deps`` of environments; what their commands install is not read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """uv.toml: the keys of [tool.uv] at its top level. uv reads it before, and instead of, [tool.uv] of the same folder."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from wheelproof.pins.documents.pyproject import UV, uv_notices

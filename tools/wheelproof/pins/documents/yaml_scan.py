@@ -1,7 +1,5 @@
 """Where the items of sequences are in a YAML document: PyYAML's events, which build no objects and expand nothing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

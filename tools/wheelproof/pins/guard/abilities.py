@@ -1,7 +1,5 @@
 """What the available uv can do: asked of uv itself, since one unknown key makes it ignore its whole table."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

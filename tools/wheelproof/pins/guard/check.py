@@ -5,8 +5,6 @@ pyproject.toml next to it), and the user's uv.toml too; ``UV_CONFIG_FILE`` repla
 what it is configured to do.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Installs the guard into an environment: describes it, and runs the guard's own program from here."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -6,8 +6,6 @@ constraint makes an isolated build against another torch fail, and what is known
 without isolation. Wheels that were built against another torch would come from the cache: each torch has its own.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

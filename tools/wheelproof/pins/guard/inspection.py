@@ -1,7 +1,5 @@
 """Looks at the guard of an environment: its files, the ways that are open, and what happened to what it holds."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator, Mapping

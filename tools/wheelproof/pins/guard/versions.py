@@ -1,7 +1,5 @@
 """Which versions to pin: those that are installed, and of torch's companions those that belong to it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """The indexes that a command names: those of the user count, those of a file of the tree where they are trusted."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

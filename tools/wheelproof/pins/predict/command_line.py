@@ -3,8 +3,6 @@
 Only words that are known are understood. One that is not makes the step open: it could change everything.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Who demands that an installed package goes? Follows requirements from what was requested, and stops when it knows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """What imports find after a dry run became an install, and which package requires it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The packages of the environment that an install would change, or of one that is only described."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from importlib.metadata import distributions
 from pathlib import Path

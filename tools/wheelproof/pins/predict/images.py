@@ -1,7 +1,5 @@
 """The installs of a Dockerfile: its RUN lines in order, of the stages that the last one is built from."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ An interpreter that starts runs what .pth files say, as it does whenever an inst
 ``sys.path`` is the truth. Nothing of a package is imported: ``find_spec`` only says which file an import would load.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence

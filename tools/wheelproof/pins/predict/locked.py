@@ -4,8 +4,6 @@ poetry and pdm install what differs from the lock, and compare whole versions: 2
 2.7.0. They uninstall what the lock does not name only when they are asked to (``poetry sync``, ``pdm sync --clean``).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from packaging.utils import canonicalize_name

@@ -5,8 +5,6 @@ that they would take are read, and stand among the wheels as empty ones with the
 (:mod:`wheelproof.wheels.resolving`). Only where a build would compute the metadata the answer stays open.
 """
 
-from __future__ import annotations
-
 import platform
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

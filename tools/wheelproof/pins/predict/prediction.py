@@ -6,8 +6,6 @@ machine (pypa/pip issues 11664 and 10050) and is never asked about another. A dr
 is uninstalled; what imports find afterwards follows from their order (:mod:`wheel_checks.facts.pins.outcome`).
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

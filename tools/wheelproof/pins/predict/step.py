@@ -1,7 +1,5 @@
 """One step of an install as a user or a Dockerfile writes it: what it asks for, of whom, and how."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """What the words of ``wheelproof pins predict`` stand for: requirements, projects, files, commands."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

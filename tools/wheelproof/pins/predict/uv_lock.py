@@ -1,7 +1,5 @@
 """Is a uv.lock up to date, and would uv build a project to find out? Read without uv, which builds what is dynamic."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from enum import IntEnum

@@ -5,8 +5,6 @@ the project names is contacted; where uv would lock again, it may only ask index
 ``uv remove`` have no dry run: they edit a copy of pyproject.toml, next to links to the rest of the project.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is in front of a command of an installer: assignments, sudo, env, and programs that run another."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

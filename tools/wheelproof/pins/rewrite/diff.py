@@ -1,7 +1,5 @@
 """The unified diff of a planned file, from its edits: linear, however long the file is."""
 
-from __future__ import annotations
-
 import difflib
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence

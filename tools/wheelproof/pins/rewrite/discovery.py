@@ -1,7 +1,5 @@
 """Which files of a tree hold requirements, honouring .gitignore. Links to folders are not followed."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path

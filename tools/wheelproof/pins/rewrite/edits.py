@@ -1,7 +1,5 @@
 """From the changes of a document to the edits of its bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from wheelproof.pins.documents.items import remove_items

@@ -5,8 +5,6 @@ replace torch, and a constraint that goes may have kept one away. Overrides and 
 alone, which reads them where it is started.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

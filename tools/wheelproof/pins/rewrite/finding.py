@@ -1,7 +1,5 @@
 """Which journal belongs to a folder: that of its tree, that of a tree which was moved here, or none."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator

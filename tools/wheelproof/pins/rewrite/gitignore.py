@@ -1,7 +1,5 @@
 """What a .gitignore says of a path (gitignore(5)): patterns with *, **, ?, [...], !, slashes anywhere."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A tree that one run holds: its lock, its journal, and its files, reached from its open root without any link."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -8,8 +8,6 @@ tree, and lead nowhere else: not upwards, not through links, not into what belon
 wrote one JSON object, with paths relative to the folder of the journal.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

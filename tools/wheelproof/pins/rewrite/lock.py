@@ -5,8 +5,6 @@ those of the folders above it, so that runs in nested trees exclude each other, 
 locks (fcntl(2), F_OFD_SETLK): threads exclude each other as processes do, and NFS has them as well.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

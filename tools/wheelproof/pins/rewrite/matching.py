@@ -4,8 +4,6 @@ uv then refuses to sync: "declared as an extra build dependency with `match-runt
 resolution". A build without isolation sees the installed torch instead, which is what the entry was for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

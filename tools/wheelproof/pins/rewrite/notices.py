@@ -1,7 +1,5 @@
 """The notices about a plan: what it does not change, and what its changes need next."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Plans what would happen to files, and proves every result before anything is written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

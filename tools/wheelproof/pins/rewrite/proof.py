@@ -1,7 +1,5 @@
 """Proves a planned result: nothing outside the planned spans differs, it parses, and it requires what was meant."""
 
-from __future__ import annotations
-
 from wheel_checks.errors import FormatError
 from wheelproof.pins.documents.reading import READERS, read_source
 from wheelproof.pins.documents.script import metadata_of

@@ -1,7 +1,5 @@
 """Writes the files of a plan, all or none, after noting in the journal what was there."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Gives back what was there before files were rewritten, from the journal."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

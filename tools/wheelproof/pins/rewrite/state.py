@@ -1,7 +1,5 @@
 """The user's state folder, with the journals of rewritten trees: made by this user, and writable by no other."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pwd

@@ -1,7 +1,5 @@
 """Plans for people and for programs: a summary first, then what happens where."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any

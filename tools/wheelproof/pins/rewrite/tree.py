@@ -1,7 +1,5 @@
 """The tree that a command works on: what may be written is in it, links resolved, and it has one journal."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The documents of files and folders, and those that they include."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 

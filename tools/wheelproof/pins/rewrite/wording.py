@@ -1,7 +1,5 @@
 """What a requirement becomes when it keeps its name alone, or is pinned to what is installed."""
 
-from __future__ import annotations
-
 import re
 
 from wheelproof.pins.documents.names import is_url

@@ -5,8 +5,6 @@ of torch 2.4 to 2.11, ``collect_env.py`` of vLLM (the same names, in columns), n
 table, ``-L`` and ``-q``), rocminfo of ROCm 6, pip 25, uv 0.9, conda 25.
 """
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping

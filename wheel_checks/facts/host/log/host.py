@@ -3,8 +3,6 @@
 Only what no other reading fits becomes a fact: of a build from source, of a nightly one and of a Jetson nothing does.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

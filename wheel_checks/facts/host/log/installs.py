@@ -1,7 +1,5 @@
 """What an installer says in a log: which torch went and which came, and the package manager of the system."""
 
-from __future__ import annotations
-
 import re
 
 from packaging.version import Version

@@ -3,8 +3,6 @@
 Only a list that has torch is read, and of it only what the rules ask for. A requirements file is not a list.
 """
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Mapping

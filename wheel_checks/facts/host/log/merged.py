@@ -4,8 +4,6 @@ What comes last counts: it is what was there when the log ended. After an instal
 the packages before no longer holds.
 """
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from dataclasses import dataclass, field

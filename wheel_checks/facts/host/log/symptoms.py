@@ -1,7 +1,5 @@
 """What goes wrong on a host, in the words that causes explain: derived from the facts, without any judgement."""
 
-from __future__ import annotations
-
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import ChildEnd, CudaProbe, KernelProbe, NvmlProbe, TorchProbe
 from wheel_checks.facts.host.software import Installed

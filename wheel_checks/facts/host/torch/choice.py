@@ -1,7 +1,5 @@
 """Which torch build is right for a host: its driver, its GPUs, its CPU, its Python and its C library."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

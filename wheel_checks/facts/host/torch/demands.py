@@ -1,7 +1,5 @@
 """What the installed distributions demand of one another, by their Requires-Dist: no advice may break it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The GPU code of what is compiled against torch, read from the headers of its fat binaries alone."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from wheel_checks.facts.host.software import ExtensionCode

@@ -1,7 +1,5 @@
 """Whether the installed torch fits this host: its accelerator, its driver, its GPUs."""
 
-from __future__ import annotations
-
 import re
 
 from wheel_checks.facts.gpu.targets import runs_on

@@ -1,7 +1,5 @@
 """How a torch that does not fit came to be there: one explanation, the one that says most."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

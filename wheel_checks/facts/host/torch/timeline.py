@@ -1,7 +1,5 @@
 """Who replaced torch: what was installed together and when, who asked for which torch, and what was left behind."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Cgroups, labels, sandboxes, schedulers and orchestrators that keep the GPU from a process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

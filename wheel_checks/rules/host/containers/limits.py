@@ -1,7 +1,5 @@
 """Limits, WSL and MPS."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

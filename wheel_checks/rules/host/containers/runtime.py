@@ -1,7 +1,5 @@
 """The container's runtime gives it the GPU, and the driver's libraries."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The GPUs themselves: on the bus, answering, and open to this user."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

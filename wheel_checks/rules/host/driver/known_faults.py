@@ -1,7 +1,5 @@
 """Faults of certain drivers with certain firmware and kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

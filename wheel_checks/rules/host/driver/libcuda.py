@@ -1,7 +1,5 @@
 """Which libcuda the loader takes: none, a stub, or one of cuda-compat."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

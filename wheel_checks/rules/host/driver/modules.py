@@ -1,7 +1,5 @@
 """The driver's kernel modules: installed, bound to the GPU, signed, built for this kernel, loaded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Companions and extensions that were built for another torch, or for another CUDA."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """What the rules about the installation share: how torch's import went, what the files' rules found, how to mend it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Files of the installation that are gone, cut off, overwritten or left over."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """What the dynamic loader takes instead of torch's own libraries, or refuses."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

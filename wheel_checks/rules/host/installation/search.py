@@ -1,7 +1,5 @@
 """Where Python and the loader search, and what they find there."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterator, Sequence

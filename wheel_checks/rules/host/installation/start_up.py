@@ -1,7 +1,5 @@
 """What the start of Python changes, and what the import of torch takes or lacks."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 import sys

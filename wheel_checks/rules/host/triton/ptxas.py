@@ -1,7 +1,5 @@
 """Triton's ptxas: does it run, does it know the GPU, does the driver load what it makes?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Triton is installed, once, and in the release that torch was made for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

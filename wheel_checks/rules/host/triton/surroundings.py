@@ -1,7 +1,5 @@
 """What Triton needs around it: a C compiler, headers, libcuda, a cache."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterator

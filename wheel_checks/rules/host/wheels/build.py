@@ -1,7 +1,5 @@
 """A build of torch that does not fit the driver, the GPU or the machine."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Who brought a torch that does not fit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

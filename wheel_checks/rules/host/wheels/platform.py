@@ -1,7 +1,5 @@
 """Platforms for which there is no wheel of torch, or none with code for their GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -4,8 +4,6 @@ The C++ names of a library change with its release and with the compiler's ABI, 
 that needs a name which is gone cannot be loaded.
 """
 
-from __future__ import annotations
-
 import functools
 import mmap
 import re

@@ -4,8 +4,6 @@ The core is torch, its companions, Triton and NVIDIA's libraries; then what the 
 torch`` fails too; then the users, which require torch, and the neighbours, which share NVIDIA's libraries with it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

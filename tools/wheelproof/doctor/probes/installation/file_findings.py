@@ -1,7 +1,5 @@
 """What the rules for installed wheels find, as facts: which rule, what it says, and the files that it is about."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 

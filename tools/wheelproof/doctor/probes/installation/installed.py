@@ -4,8 +4,6 @@ Everything is read from files, and nothing is imported or hashed. Of an environm
 those are compared with the disk that torch needs, or that were compiled against it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What the files of the distributions say that matter to torch: what is missing, damaged, mixed, unresolved."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

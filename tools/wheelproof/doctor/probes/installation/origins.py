@@ -1,7 +1,5 @@
 """Which file sets a variable: start-up files of shells, systems and environments, or a container's first process."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The torch on disk: which one an import finds, and what its files say of it. Nothing of it is imported."""
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 

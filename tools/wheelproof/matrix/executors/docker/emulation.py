@@ -1,7 +1,5 @@
 """Whether this host runs programs of another architecture: what binfmt_misc of the kernel has registered."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Whose a container is: the labels by which a later run finds what a killed one left behind."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The code cells of notebooks: what a shell runs of them."""
 
-from __future__ import annotations
-
 import re
 
 _CELL_SHELL = re.compile(r"\s*%%(?:bash|sh|shell|script\s+(?:ba)?sh|system|sx|!)\b.*")

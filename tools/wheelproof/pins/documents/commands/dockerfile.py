@@ -1,7 +1,5 @@
 """Dockerfiles: what RUN, CMD and ENTRYPOINT run, with the values of ARG and ENV (Docker's reference of the format)."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a file's scripts install, as a document: requirements that are read and judged, and never rewritten."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Which words of a command install what: the grammar of pip, uv, conda, poetry, pdm and others, as data."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

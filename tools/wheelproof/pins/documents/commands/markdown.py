@@ -1,7 +1,5 @@
 """README files: the commands in their blocks of code, in Markdown and reStructuredText."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

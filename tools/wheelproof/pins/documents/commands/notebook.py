@@ -1,7 +1,5 @@
 """Notebooks: the lines of code cells that a shell or a magic runs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The options of installers and what they do, from the table ``install_commands``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

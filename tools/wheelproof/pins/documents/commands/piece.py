@@ -1,7 +1,5 @@
 """A piece of a file that is run by a shell, and where its characters are in the file."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ What a shell would only know at run time is :data:`UNKNOWN` in a word. A variabl
 (in branches, by a loop, by a matrix) gives the command once for each of them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Dockerfiles, shell scripts, batch files and PowerShell: text whose commands stand where they are."""
 
-from __future__ import annotations
-
 import re
 
 from wheelproof.pins.documents.commands.dockerfile import dockerfile_scripts

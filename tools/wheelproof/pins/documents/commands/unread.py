@@ -1,7 +1,5 @@
 """Install commands that are not read: those of Makefiles, justfiles, noxfile.py and tox. They are reported."""
 
-from __future__ import annotations
-
 import re
 
 from wheelproof.pins.model import Document, Notice, Place, Source

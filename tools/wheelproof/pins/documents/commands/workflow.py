@@ -4,8 +4,6 @@ Of a file that is known to be a pipeline every text counts that is run; of anoth
 variables that the file itself defines (env, variables, matrix, inputs) are put in, each value in turn.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
