@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
@@ -24,6 +23,7 @@ from wheel_checks.formats.file_names import WHEEL_SUFFIX, is_file_of, sdist_vers
 from wheel_checks.formats.index_page import IndexFile, file_from_url
 from wheel_checks.formats.wheel.variant_label import split_label
 from wheel_checks.formats.wheel.wheel_name import count_tags
+from wheel_checks.parsing import specifiers_or_none
 from wheel_checks.phrases import and_so_on
 from wheel_checks.targets.target import Target
 
@@ -254,10 +254,8 @@ def _fitting(
 
 @functools.lru_cache(maxsize=4096)
 def _python_fits(requires_python: str, version: str) -> bool:
-    try:
-        return SpecifierSet(requires_python).contains(version, prereleases=True)
-    except InvalidSpecifier:  # pip and uv pass over what they cannot read
-        return True
+    wanted = specifiers_or_none(requires_python)  # pip and uv pass over what they cannot read
+    return wanted is None or wanted.contains(version, prereleases=True)
 
 
 def _allowed(

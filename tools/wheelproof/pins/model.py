@@ -130,14 +130,9 @@ class FoundRequirement:
     @property
     def requirement(self) -> Requirement | None:
         """The requirement as PEP 508 has it; None where the form is another one, such as a path or poetry's."""
-        from packaging.requirements import InvalidRequirement, Requirement  # 30 ms; names need none
+        from wheel_checks.parsing import requirement_or_none  # packaging takes 30 ms; names need none
 
-        if self.form is not Form.PEP508:
-            return None
-        try:
-            return Requirement(self.text)
-        except InvalidRequirement:
-            return None
+        return requirement_or_none(self.text) if self.form is Form.PEP508 else None
 
     @property
     def is_guard(self) -> bool:

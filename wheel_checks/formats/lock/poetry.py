@@ -6,7 +6,6 @@ dependencies is known, and what no package depends on counts as asked for.
 
 from typing import Any
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError
@@ -40,7 +39,7 @@ def read_poetry(data: bytes) -> Lock:
     return Lock(
         POETRY,
         packages,
-        requires_python=_python(tables.text(metadata, "python-versions", "metadata")),
+        requires_python=specifier_of(tables.text(metadata, "python-versions", "metadata")),
         extras=named,
         groups=tuple(groups),
         default_groups=(MAIN,),
@@ -70,7 +69,7 @@ def _package(entry: object, where: str, apart: dict[str, Any], line: int) -> Loc
         marker,
         registry=url if kind == "legacy" else "",
         origin=url,
-        requires_python=_python(tables.text(table, "python-versions", where)),
+        requires_python=specifier_of(tables.text(table, "python-versions", where)),
         dependencies=tuple(_dependencies(table, where)),
         in_groups=groups,
         group_markers=markers,
@@ -126,12 +125,3 @@ def _dependencies(table: dict[str, Any], where: str) -> list[LockedDependency]:
                 LockedDependency(name, extras, marker, specifier=specifier_of(tables.text(row, "version", place)))
             )
     return found
-
-
-def _python(written: str) -> str:
-    """Requires-Python of a constraint of poetry; "" for anything else, and for one that allows everything."""
-    found = specifier_of(written)
-    try:
-        return str(SpecifierSet(found))
-    except InvalidSpecifier:
-        return ""

@@ -6,8 +6,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from packaging.version import InvalidVersion, Version
-
 from wheel_checks.commands import Word, option, requirement, run
 from wheel_checks.data import load
 from wheel_checks.facts.expectations import Expectations
@@ -16,6 +14,7 @@ from wheel_checks.facts.gpu.code import GpuCodeFacts
 from wheel_checks.facts.gpu.targets import Product, RunsHow, products, runs_on
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.parsing import version_or_none
 from wheel_checks.phrases import plural
 
 DECLARED = "torch.cuda.get_arch_list()"
@@ -248,9 +247,8 @@ def another_release(
 
 def _some_before(version: str) -> str:
     """A specifier for this release and those of a few minor versions before it: each is read."""
-    try:
-        parsed = Version(version)
-    except InvalidVersion:
+    parsed = version_or_none(version)
+    if parsed is None:
         return f"=={version}"
     return f">={parsed.major}.{max(0, parsed.minor - 3)},<={version}"
 
