@@ -1,5 +1,7 @@
 """Renderers: each module has ``render(report, stream)``. A renderer never decides and trusts no string."""
 
+from __future__ import annotations
+
 import importlib
 from typing import Any, TextIO
 
