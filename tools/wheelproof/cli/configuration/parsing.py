@@ -78,8 +78,7 @@ def parse_arguments(
         if file.path != own.path:
             tree = _from_tree(run, file, lambda: _from_file(file, configured, command, commands), stop=not show)
     vars(namespace).update({dest: value for dest, value in defaults.items() if not hasattr(namespace, dest)})
-    namespace.tree, namespace.from_tree = tree.rules, frozenset(tree.dests)
-    namespace.origins = origins
+    namespace.tree, namespace.from_tree, namespace.origins = tree.rules, frozenset(tree.dests), origins
     if show:
         from wheel_checks.report.wording import write
         from wheelproof.cli.configuration.showing import shown
