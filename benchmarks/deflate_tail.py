@@ -9,6 +9,7 @@ are compared with FILE.
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 import zlib
@@ -41,7 +42,8 @@ def main() -> None:
             print(f"{kilobytes:10}  {error}")
             continue
         seconds = time.perf_counter() - start
-        wrong = sum(data[offset : offset + len(piece)] != piece for offset, piece in tail.certain_runs())
+        runs = (slice(*run.span()) for run in re.finditer(rb"\0+", tail.unknown))
+        wrong = sum(data[tail.offset :][run] != tail.data[run] for run in runs)
         if wrong:
             sys.exit(f"{wrong} runs of bytes that were called certain are wrong")
         certain = tail.unknown.count(0) / max(1, len(tail.data))

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from kernels_smoke.block_attention.autograd import rotate
+from benchmarks.block_attention_autograd import rotate
 from kernels_smoke.suite.model import Inputs
 
 BLOCK = 64

@@ -15,10 +15,10 @@ from collections.abc import Generator
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.elf.member import PartialMember
-from wheel_checks.formats.elf.bytes import BytesNeeded, ElfBytes, KnownRegions, WholeFile
-from wheel_checks.formats.elf.header import read_header
-from wheel_checks.formats.elf.reader import check_count
-from wheel_checks.formats.elf.sections import SHT_GNU_HASH, find_section
+from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, ElfBytes, KnownRegions, WholeFile
+from wheel_checks.formats.elf.header import ElfHeader, read_header, table_sizes
+from wheel_checks.formats.elf.reader import Reader, check_count
+from wheel_checks.formats.elf.sections import read_kind_and_link, read_place
 from wheel_checks.formats.zip.directory import LOCAL_HEADER_SIZE, Member
 from wheel_checks.formats.zip.local_header import read_local_header
 from wheel_checks.formats.zip.member_data import DEFLATED, inflate, inflate_stream
@@ -33,6 +33,7 @@ _ROOM = 512  # bytes of a local header beyond its fixed part
 _MOST = 6 * 1024 * 1024  # compressed bytes of head and tail, before the member is streamed
 _KEPT = 32 * 1024 * 1024  # bytes of the end of a stream that are kept
 _MAX_ROUNDS = 16
+_SHT_GNU_HASH = 0x6FFFFFF6
 _TABLE = struct.Struct("<4I")  # the head of .gnu.hash
 
 
@@ -118,11 +119,31 @@ def _hashes(view: ElfBytes) -> frozenset[int]:
     header, reader = read_header(view)
     if header.byte_order != "little":
         raise FormatError(f"it is {header.byte_order}-endian", expected="a library of x86_64 or aarch64")
-    place = find_section(reader, header, SHT_GNU_HASH)
+    place = _find_hash_table(reader, header)
     if place is not None:
         check_count("sh_size of .gnu.hash", place[1], LARGEST_HASH_TABLE)
         return frozenset(exported_hashes(reader.read(*place, ".gnu.hash"), reader.bits))
     raise FormatError("it has no section .gnu.hash", expected="one, as linkers write it")
+
+
+def _find_hash_table(reader: Reader, header: ElfHeader) -> tuple[int, int] | None:
+    """sh_offset and sh_size of .gnu.hash, None when the file has none.
+
+    Raises FormatError, and BytesNeeded for the types that are unknown where none is known to be it.
+    """
+    unknown: list[ByteRange] = []
+    for number in range(1, table_sizes(reader, header).sections):
+        try:
+            kind, _ = read_kind_and_link(reader, header, number)
+        except BytesNeeded as needed:
+            unknown += needed.ranges
+            continue
+        if kind == _SHT_GNU_HASH:
+            _, offset, size = read_place(reader, header, number)
+            return offset, size
+    if unknown:
+        raise BytesNeeded(unknown)
+    return None
 
 
 def exported_hashes(section: bytes, bits: int) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from wheelproof.pins.documents.reading import kind_of, read_source
-from wheelproof.pins.documents.source import Source
+from wheelproof.pins.model import Source
 
 LABELS = Path(__file__).resolve().parents[1] / "tests" / "data" / "install-commands" / "labels.json"
 GOAL = 0.98

@@ -25,11 +25,11 @@ from packaging.version import Version
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a script finds only modules in its own folder
 
 from ci.exported_hashes import read_exported_hashes
+from ci.hash_table_writer import Entry, write
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.archive.members import read_members
 from wheel_checks.facts.archive.reading import read_archive
 from wheel_checks.facts.links.torch_exports import of_python, stored_sets
-from wheel_checks.formats.hash_table import Entry, write
 from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
 from wheel_checks.model import Unavailable

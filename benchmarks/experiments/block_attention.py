@@ -230,7 +230,7 @@ def _rotation(drawn: dict[str, Any], *, compiled: bool = True) -> Callable[[Any,
     """
     import torch  # as above
 
-    from kernels_smoke.block_attention.autograd import rotate  # as above
+    from benchmarks.block_attention_autograd import rotate  # as above
 
     cosine, sine = drawn["cos_sin"].chunk(2, dim=-1)
     back = torch.cat((cosine, -sine), dim=-1)

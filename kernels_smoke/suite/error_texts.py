@@ -1,8 +1,8 @@
 """Error texts of CUDA and Triton for a kernel that crashes, or cannot run on this GPU."""
 
+# What a CUDA context that cannot be used any more says. The next case needs a new process.
 from __future__ import annotations
 
-# Errors of a CUDA context that is unusable. The next case needs a new process.
 CRASHES = (
     "illegal memory access",
     "misaligned address",

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ci.hash_table_writer import Entry, write
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.hash_table import MAGIC, Entry, HashTable, write
+from wheel_checks.formats.hash_table import MAGIC, HashTable
 
 HASHES = st.sets(st.integers(0, 2**31 - 1).map(lambda value: 2 * value), max_size=60)
 SETS = st.dictionaries(st.sampled_from(["libc10.so", "libtorch.so", "libtorch_python.so"]), HASHES)

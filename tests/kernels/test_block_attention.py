@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
+from benchmarks.block_attention_autograd import attend, rotate
 from kernels_smoke.block_attention import reference
-from kernels_smoke.block_attention.autograd import attend, rotate
 from kernels_smoke.block_attention.block_diagonal_attention import block_diagonal_attention
 from kernels_smoke.block_attention.block_diagonal_attention_backward import block_diagonal_attention_backward
 from kernels_smoke.block_attention.blocks import list_blocks

@@ -13,7 +13,7 @@ from wheelproof.pins import Policy
 from wheelproof.pins.applicability import EVERY_LINUX, applies
 from wheelproof.pins.check import KIND, check_files
 from wheelproof.pins.documents.reading import read_source
-from wheelproof.pins.documents.source import Source
+from wheelproof.pins.model import Source
 
 INSTALLED = {"torch": "2.11.0+cu130", "torchvision": "0.26.0+cu130"}
 

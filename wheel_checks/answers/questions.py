@@ -1,8 +1,8 @@
 """Which rules answer which question, and how a finding of each is put as a reason."""
 
+# Each must have passed, on every subject of the kind, before a question is answered with yes.
 from __future__ import annotations
 
-# Each must have passed, on every subject of the kind, before a question is answered with yes.
 OF_THE_STACK = ("STK104", "STK105", "STK106", "STK107")
 OF_A_PACKAGE = ("STK101", "STK102", "STK103")
 # Faults of a lock, or of expectations. Elsewhere these rules are skipped, and leave nothing open.

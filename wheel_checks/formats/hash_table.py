@@ -16,8 +16,7 @@ import sys
 import zlib
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any
 
 from wheel_checks.errors import FormatError
@@ -25,32 +24,20 @@ from wheel_checks.errors import FormatError
 MAGIC = b"hash table 1\n"
 MAX_DESCRIPTION = 4 * 1024 * 1024  # bytes, inflated
 MAX_HASHES = 4_000_000  # of one change of one set
-MAX_STEPS = 100  # length of an entry's chain of base entries
-_HEAD = struct.Struct("<II")
-_WORD = 4  # bytes of a hash
+MAX_STEPS = 100  # entries that one entry is built upon
+HEAD = struct.Struct("<II")
+WORD = 4  # bytes of a hash
 _LARGEST = 0xFFFFFFFF
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One entry to write: its description, its sets by name, and the number of the entry that it is based on.
-
-    ``base`` is less than the entry's own number, or -1.
-    """
-
-    description: Mapping[str, Any]
-    sets: Mapping[str, Collection[int]]
-    base: int = -1
 
 
 class HashTable:
     """The table in ``data``. Raises FormatError for bytes that are no such table; so does each of its methods."""
 
     def __init__(self, data: bytes) -> None:
-        start = len(MAGIC) + _HEAD.size
+        start = len(MAGIC) + HEAD.size
         if not data.startswith(MAGIC) or len(data) < start:
             raise FormatError("it does not start like a hash table", expected=f"{MAGIC!r}")
-        length, check = _HEAD.unpack_from(data, len(MAGIC))
+        length, check = HEAD.unpack_from(data, len(MAGIC))
         packed = data[start : start + length]
         if len(packed) != length or zlib.crc32(packed) != check:
             raise FormatError("the description of its entries is cut off or damaged", expected="the CRC-32 in its head")
@@ -108,54 +95,19 @@ class HashTable:
             position += sum(lengths)
 
 
-def write(table: Mapping[str, Any], entries: Sequence[Entry]) -> bytes:
-    """The bytes of a table, the same for the same entries. ``table`` describes it as a whole."""
-    rows: list[dict[str, Any]] = []
-    blocks: list[bytes] = []
-    offset = 0
-    for entry in entries:
-        before = entries[entry.base].sets if entry.base >= 0 else {}
-        parts, described = [], []
-        for name, hashes in sorted(entry.sets.items()):
-            change = sorted(set(hashes) ^ set(before.get(name, ())))
-            planes = _pack(change)
-            parts += planes
-            described.append([name, len(change), [len(plane) for plane in planes]])
-        block = b"".join(parts)
-        rows.append(
-            {"about": entry.description, "base": entry.base, "offset": offset, "length": len(block)}
-            | {"check": zlib.crc32(block), "sets": described}
-        )
-        blocks.append(block)
-        offset += len(block)
-    description = json.dumps({"table": table, "entries": rows}, separators=(",", ":"), sort_keys=True)
-    packed = zlib.compress(description.encode(), 9)
-    return b"".join([MAGIC, _HEAD.pack(len(packed), zlib.crc32(packed)), packed, *blocks])
-
-
-def _pack(hashes: Sequence[int]) -> list[bytes]:
-    """Four planes of the distances between sorted hashes, the lowest bytes first."""
-    distances = array("I", [one - before for before, one in pairwise([0, *hashes])])
-    if sys.byteorder == "big":
-        distances.byteswap()
-    data = distances.tobytes()
-    planes = [data[plane::_WORD] for plane in range(_WORD)]
-    return [min(plane, zlib.compress(plane, 9), key=len) for plane in planes]
-
-
 def _unpack(block: memoryview, count: int, lengths: Sequence[int]) -> list[int]:
-    if not 0 <= count <= MAX_HASHES or len(lengths) != _WORD:
+    if not 0 <= count <= MAX_HASHES or len(lengths) != WORD:
         raise FormatError(
             f"a set of {count:,} hashes in {len(lengths)} planes", expected=f"at most {MAX_HASHES:,} in 4"
         )
-    data = bytearray(count * _WORD)
+    data = bytearray(count * WORD)
     position = 0
     for plane, length in enumerate(lengths):
         packed = block[position : position + length]
         content = packed if length == count else _inflate(packed, count)
         if len(content) != count:
             raise FormatError(f"a plane of {len(content):,} bytes", expected=f"{count:,}, one for each hash")
-        data[plane::_WORD] = content
+        data[plane::WORD] = content
         position += length
     distances = array("I", bytes(data))
     if sys.byteorder == "big":

@@ -10,10 +10,11 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any, NamedTuple, TextIO
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from wheel_checks.fixes.commands import Command, NoCommand, Options, commented, in_words, shell
 from wheel_checks.model import CheckResult, Fix, Outcome, Report, Severity, Subject, Verdict
+from wheel_checks.parsing import version_or_none
 from wheel_checks.phrases import human_bytes, human_seconds, plural, shortened
 
 _LONGEST_COMMAND = 20_000  # characters that a format for people shows in a line
@@ -181,11 +182,9 @@ def machine_of(subject: Subject) -> str:
 
 
 def version_key(text: str) -> tuple[int, Version, str]:
-    """Sorts versions as PEP 440 does; other texts come last, in alphabetical order."""
-    try:
-        return 0, Version(text), ""
-    except InvalidVersion:
-        return 1, Version("0"), text
+    """Sorts versions as PEP 440 does; what is not a version comes last, in alphabetical order."""
+    version = version_or_none(text)
+    return (0, version, "") if version else (1, Version("0"), text)
 
 
 def flat_facts(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

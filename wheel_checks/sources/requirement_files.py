@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
-
 from wheel_checks.errors import UsageError
+from wheel_checks.parsing import requirement_or_none
 from wheel_checks.sources.regular_file import read_whole
 
 LARGEST = 16 << 20  # bytes of one file; the hashes of 500 packages are 2 MB
@@ -22,9 +21,9 @@ def read_requirements_file(path: Path) -> bytes:
 
 
 def is_built(requirement: str) -> bool:
-    """Whether pip builds a requirement in spite of ``--only-binary``: a path or a URL that is not a wheel."""
-    try:
-        place = Requirement(requirement).url
-    except InvalidRequirement:
-        place = requirement.partition(";")[0].strip()
+    """Whether pip builds what a requirement names, in spite of ``--only-binary``: a path or a URL that is not a
+    wheel.
+    """
+    parsed = requirement_or_none(requirement)
+    place = parsed.url if parsed else requirement.partition(";")[0].strip()
     return place is not None and not place.partition("#")[0].partition("?")[0].partition("[")[0].endswith(".whl")

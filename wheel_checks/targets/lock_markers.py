@@ -11,11 +11,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from packaging.markers import InvalidMarker, Marker, UndefinedComparison, UndefinedEnvironmentName
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 
 from wheel_checks.errors import FormatError
+from wheel_checks.parsing import specifiers_or_none
 from wheel_checks.targets.target import Target
 
 _TEXT = r"""(?:"(?P<{0}d>[^"]*)"|'(?P<{0}s>[^']*)')"""
@@ -77,8 +77,6 @@ class Conditions:
 
 
 def python_fits(requires_python: str, target: Target) -> bool:
-    """Whether a lock is for the target's Python; a bound that does not parse allows all."""
-    try:
-        return SpecifierSet(requires_python).contains(target.python_full_version, prereleases=True)
-    except InvalidSpecifier:
-        return True
+    """Whether the target's Python is among those that a lock is for; a bound that does not parse allows all."""
+    wanted = specifiers_or_none(requires_python)
+    return wanted is None or wanted.contains(target.python_full_version, prereleases=True)

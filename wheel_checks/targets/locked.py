@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import UsageError
@@ -27,7 +26,7 @@ from wheel_checks.formats.lock.model import (
     LockedPackage,
     Member,
 )
-from wheel_checks.parsing import version_or_none
+from wheel_checks.parsing import specifiers_or_none, version_or_none
 from wheel_checks.phrases import joined, summarised
 from wheel_checks.targets.extras_and_groups import ExtrasAndGroups
 from wheel_checks.targets.lock_markers import Conditions, python_fits
@@ -335,12 +334,10 @@ class _Walk:
         if len(found) == 1:
             return found[0]
 
+        together = specifiers_or_none(",".join(filter(None, specifiers)))
+
         def fits(package: LockedPackage) -> bool:
-            try:
-                together = SpecifierSet(",".join(filter(None, specifiers)))
-            except InvalidSpecifier:
-                return True
-            return together.contains(package.version, prereleases=True)
+            return together is None or together.contains(package.version, prereleases=True)
 
         fitting = [p for p in found if python_fits(p.requires_python, self.target)] or found
         fitting = [p for p in fitting if fits(p)] or fitting

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
 from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
@@ -26,6 +25,7 @@ from wheel_checks.formats.index.file_names import WHEEL_SUFFIX, is_file_of, sdis
 from wheel_checks.formats.index.page import IndexFile, file_from_url
 from wheel_checks.formats.wheel.variant_label import split_label
 from wheel_checks.formats.wheel.wheel_name import count_tags
+from wheel_checks.parsing import specifiers_or_none
 from wheel_checks.phrases import and_so_on
 from wheel_checks.targets.target import Target
 
@@ -95,6 +95,7 @@ class _Candidate(NamedTuple):
     tags: frozenset[Tag] | None
     build: tuple[int, str] | tuple[()]
     label: str = ""
+    rank: int = sys.maxsize
 
 
 def choose(
@@ -120,46 +121,33 @@ def choose(
     candidates, rejected = _parse_all(requirement, files, variants=variants is not None)
     matching = [c for c in candidates if requirement.specifier.contains(c.version, prereleases=True)]
     rejected += _reject(candidates, matching, Reason.VERSION, f"does not match {requirement.specifier}")
-    fitting, ranks = [], {}
-    for candidate in matching:
-        misfit = _misfit(candidate, target)
-        if misfit is None and candidate.label and variants:
-            rank = variants(candidate.version, candidate.label)
-            if isinstance(rank, str):
-                misfit = Reason.VARIANT, f"{candidate.file.file_name} {rank}"
-            else:
-                ranks[candidate.version, candidate.label] = rank
-        if misfit is None:
-            fitting.append(candidate)
-        else:
-            rejected.append(Rejection(candidate.file, *misfit))
+    fitting, misfits = _fitting(matching, target, variants)
+    rejected += misfits
     allowed = _allowed(requirement, fitting, rejected, pre=pre)
-    best = max(reversed(allowed), key=lambda candidate: _preference(candidate, target, ranks), default=None)
+    best = max(reversed(allowed), key=lambda candidate: _preference(candidate, target), default=None)
     newest = max((c.version for c in _allowed(requirement, matching, [], pre=pre)), default=None)
     if best is None:
+        explanation = _explain(requirement, target, candidates, matching, newest)
         if any(rejection.reason is Reason.VARIANT for rejection in rejected):
             explanation = f"{requirement.name} {newest} has only variants for {target.label}, none for this machine"
-        else:
-            explanation = _explain(requirement, target, candidates, matching, newest)
         return Choice(requirement, target, newest_release=newest, rejected=tuple(rejected), explanation=explanation)
     same = [c for c in allowed if c.version == best.version]
     rejected += _reject(allowed, same, Reason.OLDER, f"is older than {best.version}")
     preferred = f"is less preferred on {target.label} than {best.file.file_name}"
     rejected += _reject(same, [best], Reason.LESS_PREFERRED, preferred)
-    is_sdist = best.tags is None
-    return Choice(
+    choice = Choice(
         requirement,
         target,
-        chosen=None if is_sdist else best.file,
-        sdist=best.file if is_sdist else None,
+        best.file,
         version=best.version,
         newest_release=newest,
         rejected=tuple(rejected),
         notes=_notes(requirement, target, best, newest),
-        explanation=f"{requirement.name} {best.version} has no wheel for {target.label}, only a source archive"
-        if is_sdist
-        else "",
     )
+    if best.tags is not None:
+        return choice
+    explanation = f"{requirement.name} {best.version} has no wheel for {target.label}, only a source archive"
+    return replace(choice, chosen=None, sdist=best.file, explanation=explanation)
 
 
 def release_wheels(requirement: Requirement, files: Sequence[IndexFile], *, pre: bool = False) -> tuple[IndexFile, ...]:
@@ -244,12 +232,29 @@ def _misfit(candidate: _Candidate, target: Target) -> tuple[Reason, str] | None:
     return None
 
 
+def _fitting(
+    candidates: Iterable[_Candidate], target: Target, variants: Variants | None
+) -> tuple[list[_Candidate], list[Rejection]]:
+    """The candidates that can be installed on ``target``, variants with their ranks, and why the others cannot."""
+    fitting, rejected = [], []
+    for candidate in candidates:
+        misfit = _misfit(candidate, target)
+        rank: int | str = sys.maxsize
+        if misfit is None and candidate.label and variants:
+            rank = variants(candidate.version, candidate.label)
+        if isinstance(rank, str):
+            misfit = Reason.VARIANT, f"{candidate.file.file_name} {rank}"
+        elif misfit is None:
+            fitting.append(candidate._replace(rank=rank))
+        if misfit is not None:
+            rejected.append(Rejection(candidate.file, *misfit))
+    return fitting, rejected
+
+
 @functools.lru_cache(maxsize=4096)
 def _python_fits(requires_python: str, version: str) -> bool:
-    try:
-        return SpecifierSet(requires_python).contains(version, prereleases=True)
-    except InvalidSpecifier:  # pip and uv ignore specifiers that they cannot read
-        return True
+    wanted = specifiers_or_none(requires_python)  # pip and uv pass over what they cannot read
+    return wanted is None or wanted.contains(version, prereleases=True)
 
 
 def _allowed(
@@ -274,14 +279,11 @@ def _is_pinned(requirement: Requirement) -> bool:
     )
 
 
-def _preference(
-    candidate: _Candidate, target: Target, variants: Mapping[tuple[Version, str], int]
-) -> tuple[Version, int, int, tuple[int, str] | tuple[()]]:
+def _preference(candidate: _Candidate, target: Target) -> tuple[Version, int, int, tuple[int, str] | tuple[()]]:
     """Greater is better: the version, the variant (any before none), the best tag (any before none), the build tag."""
     ranks = target.supported_tags()
-    rank = len(ranks) if candidate.tags is None else min(ranks[tag] for tag in candidate.tags if tag in ranks)
-    variant = variants.get((candidate.version, candidate.label), sys.maxsize)
-    return candidate.version, -variant, -rank, candidate.build
+    tag = len(ranks) if candidate.tags is None else min(ranks[tag] for tag in candidate.tags if tag in ranks)
+    return candidate.version, -candidate.rank, -tag, candidate.build
 
 
 def _reject(candidates: Sequence[_Candidate], kept: Sequence[_Candidate], reason: Reason, why: str) -> list[Rejection]:

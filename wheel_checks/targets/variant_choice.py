@@ -19,12 +19,11 @@ from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentN
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from wheel_checks.errors import FormatError
 from wheel_checks.formats.index.file_names import WHEEL_SUFFIX
 from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.variant_label import is_variant, split_label
 from wheel_checks.formats.wheel.variant_metadata import Variant, VariantMetadata
-from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
+from wheel_checks.formats.wheel.wheel_name import wheel_name_or_none
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.selection import Choice, Reason, choose
 from wheel_checks.targets.target import Target
@@ -322,8 +321,5 @@ def variant_wheels(files: Sequence[IndexFile], version: Version) -> Iterator[Ind
 
 def _label_and_version(file_name: str) -> tuple[str, Version | None]:
     """The label and the version that the name of a variant wheel shows; ("", None) for a name that is not one."""
-    try:
-        name = parse_wheel_name(file_name)
-    except FormatError:
-        return "", None
-    return name.variant, name.parsed_version
+    name = wheel_name_or_none(file_name)
+    return (name.variant, name.parsed_version) if name else ("", None)

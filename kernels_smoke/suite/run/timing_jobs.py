@@ -24,11 +24,7 @@ SHARES = {"full": 0.25, "deep": 0.9}  # of the free memory that is tested
 def time_on(options: Options, crew: Crew, entries: Sequence[Entry], document: Document, runs: Sequence[GpuRun]) -> None:
     """Calibration, then every kernel that is right, one process at a time on each GPU."""
     runs = [run for run in runs if run.may_go_on and may_go_on(document)]
-    crew.run(timing(options, entries, runs), at_once=_at_once(runs), in_lane=1)
-
-
-def _at_once(runs: Sequence[GpuRun]) -> int:
-    return max(1, min(len(runs), processors() // CPUS_EACH))
+    crew.run(timing(options, entries, runs), at_once=max(1, min(len(runs), processors() // CPUS_EACH)), in_lane=1)
 
 
 def timing(options: Options, entries: Sequence[Entry], runs: Sequence[GpuRun]) -> list[Job]:

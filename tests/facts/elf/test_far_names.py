@@ -14,7 +14,7 @@ from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.elf.member_elf import MemberElf
 from wheel_checks.facts.elf.reading import read_member_elfs
 from wheel_checks.formats.elf.file import Part
-from wheel_checks.formats.elf.sections import Sections
+from wheel_checks.formats.elf.sections import SHT_DYNAMIC, Sections
 
 _SHSTRTAB = 3  # SHT_STRTAB, with which the builder writes .dynstr and, last, .shstrtab
 
@@ -74,7 +74,7 @@ def test_names_before_megabytes_of_symbol_names(behind: int, gpu_code: bool) -> 
     sections = found.facts.sections  # type: ignore[union-attr]  # an Unavailable has none, and fails the test
     assert isinstance(sections, Sections)
     assert bool(sections.named(".nv_fatbin")) is gpu_code
-    assert [section.name for section in sections.headers if section.type == "DYNAMIC"] == [".dynamic"]
+    assert [section.name for section in sections.headers if section.type_number == SHT_DYNAMIC] == [".dynamic"]
     assert found.bytes_read < size * 0.6
 
 

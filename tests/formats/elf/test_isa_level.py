@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -38,6 +39,29 @@ def test_a_property_that_leaves_its_note_is_corrupt() -> None:
 
     with pytest.raises(FormatError, match="pr_datasz of the property at byte 0 of its note is 1073741824"):
         level_of(data)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"p_offset[NOTE]": 2**60}, "PT_NOTE is at bytes"),
+        ({"p_offset[NOTE]": 0, "p_filesz[NOTE]": 40}, "n_namesz and n_descsz of the note at byte 0 of PT_NOTE are"),
+    ],
+)
+def test_notes_that_leave_their_place_are_corrupt(fields: dict[str, int], message: str) -> None:
+    built = Elf(machine=X86_64, build_id=b"\1" * 20).build()
+    with pytest.raises(FormatError, match=message):
+        level_of(built.with_fields(fields))
+
+
+@pytest.mark.parametrize(("before", "level"), [(3, 3), (100_000, None)])
+def test_a_level_is_looked_for_at_the_beginning_of_the_notes_only(before: int, level: int | None) -> None:
+    """Else notes of any length would be read to find none."""
+    other = struct.pack("<3I", 4, before, 3) + b"LOG\0" + bytes(before + -before % 4)
+    note = struct.pack("<3I", 4, 16, 5) + b"GNU\0" + struct.pack("<4I", 0xC0008002, 4, 0b100, 0)
+    built = Elf(machine=X86_64, build_id=b"\1" * 20, contents={"notes": other + note}).build()
+    start, size = built.regions["notes"]
+    assert level_of(built.with_fields({"p_offset[NOTE]": start, "p_filesz[NOTE]": size})) == level
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")

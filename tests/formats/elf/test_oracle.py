@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
+from elftools.elf.enums import ENUM_E_TYPE, ENUM_SH_TYPE_BASE
 from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection, GNUVerSymSection
-from elftools.elf.sections import NoteSection, SymbolTableSection
+from elftools.elf.sections import SymbolTableSection
 from elftools.elf.segments import InterpSegment
 
 from tests.support.elf_samples import BUILT, real_files
@@ -37,7 +38,7 @@ def told_by_pyelftools(data: bytes) -> Facts:
         "header": (
             elf.elfclass,
             elf.little_endian,
-            elf.header.e_type,
+            ENUM_E_TYPE[elf.header.e_type],
             elf["e_entry"],
             elf["e_flags"],
             elf.num_segments(),
@@ -52,7 +53,7 @@ def told_by_pyelftools(data: bytes) -> Facts:
         "soname": next(iter(texts("DT_SONAME", "soname")), None),
         "rpath": ":".join(texts("DT_RPATH", "rpath")),
         "runpath": ":".join(texts("DT_RUNPATH", "runpath")),
-        "flags": (numbers.get("DT_FLAGS", 0), numbers.get("DT_FLAGS_1", 0), "DT_TEXTREL" in numbers),
+        "text_relocations": "DT_TEXTREL" in numbers or bool(numbers.get("DT_FLAGS", 0) & 4),
         **versions_of(elf),
         "sections": [
             (
@@ -61,18 +62,8 @@ def told_by_pyelftools(data: bytes) -> Facts:
             )
             for section in elf.iter_sections()
         ],
-        "section_types": [str(section["sh_type"]) for section in elf.iter_sections()],
+        "section_types": [ENUM_SH_TYPE_BASE[section["sh_type"]] for section in elf.iter_sections()],
         "stripped": elf.get_section_by_name(".symtab") is None,
-        "build_id": next(
-            (
-                note["n_desc"]
-                for section in elf.iter_sections()
-                if isinstance(section, NoteSection)
-                for note in section.iter_notes()
-                if note["n_type"] == "NT_GNU_BUILD_ID"
-            ),
-            None,
-        ),
     }
 
 
@@ -131,7 +122,7 @@ def told_by_us(facts: ElfFacts) -> Facts:
         "header": (
             header.bits,
             header.byte_order == "little",
-            f"ET_{header.type}",
+            header.type_number,
             header.entry,
             header.flags,
             header.segment_count,
@@ -146,9 +137,7 @@ def told_by_us(facts: ElfFacts) -> Facts:
         "soname": dynamic.soname if dynamic else None,
         "rpath": ":".join(dynamic.rpath) if dynamic else "",
         "runpath": ":".join(dynamic.runpath) if dynamic else "",
-        "flags": (dynamic.flags, dynamic.flags_1, dynamic.text_relocations and not dynamic.flags & 4)
-        if dynamic
-        else (0, 0, False),
+        "text_relocations": dynamic is not None and dynamic.text_relocations,
         "needs": [
             (need.library, [(version.name, version.weak, version.index) for version in need.versions])
             for need in facts.versions.needs
@@ -159,15 +148,9 @@ def told_by_us(facts: ElfFacts) -> Facts:
             (each.name, each.flags, each.address, each.offset, each.size, each.link, each.info, each.entry_size)
             for each in facts.sections.headers
         ],
-        "section_types": [pyelftools_type(each.type) for each in facts.sections.headers],
+        "section_types": [each.type_number for each in facts.sections.headers],
         "stripped": not facts.sections.of_type(SHT_SYMTAB),
-        "build_id": facts.build_id,
     }
-
-
-def pyelftools_type(name: str) -> str:
-    names = {"GNU_VERDEF": "GNU_verdef", "GNU_VERNEED": "GNU_verneed", "GNU_VERSYM": "GNU_versym"}
-    return f"SHT_{names.get(name, name)}"
 
 
 @pytest.mark.parametrize("path", real_files(), ids=lambda path: path.name)

@@ -10,7 +10,7 @@ import pytest
 from wheel_checks.errors import NotFoundError
 from wheelproof.pins.documents.reading import kind_of
 from wheelproof.pins.rewrite.discovery import find_files
-from wheelproof.pins.rewrite.planning import read_all
+from wheelproof.pins.rewrite.tree_documents import read_all
 
 FOUND = {
     "requirements.txt": "requirements",

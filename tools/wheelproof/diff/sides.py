@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from packaging.tags import Tag
 
-from wheel_checks.errors import FormatError, NotFoundError, UsageError
+from wheel_checks.errors import NotFoundError, UsageError
 from wheel_checks.formats.index.file_names import WHEEL_SUFFIX
 from wheel_checks.formats.wheel.variant_label import split_label
-from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
+from wheel_checks.formats.wheel.wheel_name import wheel_name_or_none
 from wheel_checks.targets.of_wheel import target_of_tags
 from wheel_checks.targets.target import OLDEST_GLIBC, parse_targets
 from wheelproof.wheels.model import PlannedWheel
@@ -96,10 +96,8 @@ def _placed(wheel: PlannedWheel, side: Side) -> PlannedWheel:
 
 def _tags(file_name: str) -> frozenset[Tag]:
     """The tags in the name; none when it cannot be read."""
-    try:
-        return parse_wheel_name(file_name).tags
-    except FormatError:
-        return frozenset()
+    name = wheel_name_or_none(file_name)
+    return name.tags if name else frozenset()
 
 
 def _serves(file_name: str, side: Side) -> bool:

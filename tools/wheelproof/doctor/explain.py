@@ -9,8 +9,7 @@ from wheel_checks.facts.host.log.facts import LARGEST, MOST_LINES, Log, parse_lo
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import CheckResult, Finding, Outcome, Overview, Report, Rule, Severity, Subject
 from wheel_checks.phrases import and_more
-from wheel_checks.rules.host.cause import CAUSES
-from wheel_checks.rules.host.log_texts import UNRECOGNISED, nothing_known, recognise
+from wheel_checks.rules.host.log_texts import UNRECOGNISED, nothing_known
 from wheel_checks.runner import run_rules
 from wheelproof.doctor.log_causes import LogCause, causes, in_order
 from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
@@ -28,7 +27,7 @@ def explain(data: bytes, name: str, selection: Selection = EVERY_RULE) -> Report
     facts = {
         "recognised": bool(found),
         "lines": log.line_count,
-        "catalogue": _catalogue(log, found),
+        "catalogue": [one.catalogue for one in found if one.catalogue],
         "cut": log.cut,
     }
     return opened.close(
@@ -36,13 +35,6 @@ def explain(data: bytes, name: str, selection: Selection = EVERY_RULE) -> Report
         selection,
         overview=Overview(_headline(log, found, name), notes=tuple(_notes(log, found))),
     )
-
-
-def _catalogue(log: Log, found: Sequence[LogCause]) -> list[str]:
-    """The entries of the catalogue, in the order of the causes."""
-    by_text = {one.rule: one.catalogue for one in recognise(log)}
-    known = (by_text.get(one.rule, CAUSES[one.rule].catalogue if one.rule in CAUSES else "") for one in found)
-    return [name for name in known if name]
 
 
 def _results(log: Log, found: Sequence[LogCause], selection: Selection) -> Iterator[CheckResult]:

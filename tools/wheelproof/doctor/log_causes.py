@@ -69,6 +69,7 @@ class LogCause:
     layer: int
     texts: bool
     names: frozenset[str]
+    catalogue: str = ""
     harmless: bool = False
 
     @property
@@ -91,7 +92,7 @@ def causes(log: Log) -> tuple[LogCause, ...]:
 
 def _of_text(one: Recognition) -> LogCause:
     names = frozenset({one.rule, *map(rule_id, one.entry.get("catalogue", ()))})
-    return LogCause(one.rule, one.finding, one.says, one.line, one.rank[1], True, names, one.harmless)
+    return LogCause(one.rule, one.finding, one.says, one.line, one.rank[1], True, names, one.catalogue, one.harmless)
 
 
 def _is_same(named: LogCause, found: LogCause) -> bool:
@@ -152,7 +153,7 @@ def _of_result(host: LogHost, result: CheckResult) -> LogCause:
     finding = Finding(result.message, evidence, _fix(host, result) if whole else result.fix, severity=result.severity)
     line = min((one.line for one in shown.values()), default=0)
     names = frozenset({result.rule})
-    return LogCause(result.rule, finding, result.message, line, int(cause.layer), False, names)
+    return LogCause(result.rule, finding, result.message, line, int(cause.layer), False, names, cause.catalogue)
 
 
 def _fix(host: LogHost, result: CheckResult) -> Fix | None:

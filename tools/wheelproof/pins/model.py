@@ -6,19 +6,51 @@ Offsets are characters of the decoded text, from 0; :class:`Edit` alone counts b
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelproof.pins.documents.source import Source
-
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 Span = tuple[int, int]  # start, and end, which is not part of it
 KeyPath = tuple[str | int, ...]  # how to reach a value in a document of tables and lists
+
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file: its ``data``, and its ``text`` without the byte order mark, which is ``mark``."""
+
+    path: Path
+    data: bytes
+    text: str
+    encoding: str = "utf-8"
+    mark: bytes = b""
+    _starts: list[int] = field(default_factory=list, repr=False, compare=False)
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """The line and column, from 1, of an offset in the text."""
+        if not self._starts:
+            self._starts.extend([0, *(match.end() for match in _NEWLINE.finditer(self.text))])
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def byte_offsets(self, offsets: Iterable[int]) -> dict[int, int]:
+        """Where offsets of the text are in the data."""
+        if self.text.isascii() and self.encoding == "utf-8":
+            return {offset: offset + len(self.mark) for offset in offsets}
+        found: dict[int, int] = {}
+        done, position = 0, len(self.mark)
+        for offset in sorted(set(offsets)):
+            position += len(self.text[done:offset].encode(self.encoding))
+            found[offset] = position
+            done = offset
+        return found
 
 
 class Role(StrEnum):
@@ -96,15 +128,10 @@ class FoundRequirement:
 
     @property
     def requirement(self) -> Requirement | None:
-        """The requirement as PEP 508 has it; None if the form is another one, such as a path or poetry's."""
-        from packaging.requirements import InvalidRequirement, Requirement  # 30 ms; names need none
+        """The requirement as PEP 508 has it; None where the form is another one, such as a path or poetry's."""
+        from wheel_checks.parsing import requirement_or_none  # packaging takes 30 ms; names need none
 
-        if self.form is not Form.PEP508:
-            return None
-        try:
-            return Requirement(self.text)
-        except InvalidRequirement:
-            return None
+        return requirement_or_none(self.text) if self.form is Form.PEP508 else None
 
     @property
     def is_guard(self) -> bool:

@@ -151,7 +151,7 @@ def requested_for_cpu(chosen: Sequence[str], demands: Sequence[Demand], pick: Pi
     wheel = pick.wheel if pick else None
     listing = wheel.listing if wheel else None
     place = (listing.index or listing.url) if listing else str(wheel.location) if wheel else ""
-    named = [place, *([pick.package.registry, *(file.url for file in pick.package.files)] if pick else [])]
+    named = [place, *([pick.package.registry or "", *(file.url for file in pick.package.files)] if pick else [])]
     for address in named:
         folders = urlsplit(address).path.split("/")
         if any(CPU in _words(folder) for folder in (folders[:-1] if address.endswith(".whl") else folders)):

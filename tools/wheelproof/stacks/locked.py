@@ -168,8 +168,8 @@ class _Locating:
     def without_file(self, package: LockedPackage) -> _Located:
         """A package that is not a file of an index: of conda, of a repository, a folder."""
         choice = Choice(Requirement(package.name) if package.source != CONDA else Requirement("conda"), self.target)
-        address = redact(package.origin)[:300]
-        return _Located(Pick(package, None, choice), self._entry(package, address=address, build=package.build))
+        address = redact(package.origin or "")[:300]
+        return _Located(Pick(package, None, choice), self._entry(package, address=address, build=package.build or ""))
 
     def _entry(self, package: LockedPackage, **fields: object) -> LockedEntry:
         entry = LockedEntry(self.request.path.name, package.line)
@@ -225,7 +225,7 @@ class _Locating:
         same = [file for file in same_name if _agree(file, taken)]
         if same:
             return same[0], listed, None
-        own = not package.direct and _is_configured(package.registry, self.config)
+        own = not package.direct and _is_configured(package.registry or "", self.config)
         own = own or not (package.direct or package.registry or _is_foreign(taken, listed))
         if taken.hashes:
             differing = [file for file in same_name if own and _agree(file, taken) is False]
@@ -242,7 +242,7 @@ class _Locating:
     def _why_unread(self, package: LockedPackage, taken: IndexFile) -> str:
         if is_file_url(taken.url):
             return "its path is outside the tree of the lock"
-        host = self._host(taken.url or package.registry)
+        host = self._host(taken.url or package.registry or "")
         where = f"only the lock names {host}" if host else f"no configured index has {taken.file_name} with its hash"
         return f"{where}, and it was not contacted (--trust-index {host})" if host else where
 

@@ -35,6 +35,7 @@ from wheelproof.wheels.planning import Plan, Wanted, plan
 
 if TYPE_CHECKING:  # most runs load neither the reader of links nor that of records
     from wheel_checks.facts.wheel.dependencies import Dependencies
+    from wheel_checks.sources.variant_files import VariantFiles
     from wheelproof.verifying.recording import Recording
     from wheelproof.wheels.provenance import Attesting
 
@@ -64,21 +65,10 @@ def verify(
     opened = OpenReport("verify")
     rules = judgement.selection.rules_by_kind(KINDS)
     wanted.targets  # noqa: B018  # a misspelt platform must fail before anything is read
-    subjects: list[Subject] = []
-    plans: list[Plan] = []
-    unread = 0
     variants = variant_files(client) if wanted.machines else None
     indexes = KnownIndexes(index)
-    offers: list[ProjectOffers | None] = []
-    for text in dict.fromkeys(texts):
-        try:
-            plans.append(plan(text, wanted, indexes.files, variants))
-            offers += _offers(text, plans[-1], indexes, wanted)
-        except UsageError:
-            raise
-        except WheelproofError as error:
-            subjects.append(unreadable(redact_text(text), "target", error))
-            unread += 1
+    plans, offers, subjects = _planned(texts, wanted, indexes, variants)
+    unread = len(subjects)
     for choice in (choice for made in plans for choice in made.choices):
         subjects += _judge_choice(choice, rules["requirement"], judgement.expectations)
     subjects += machine_subjects([choice for made in plans for choice in made.machine_choices], judgement)
@@ -103,6 +93,24 @@ def verify(
         subjects += recording.compare(finished, is_complete=not unread)
     answers = answer_wheels(question_of(judgement.expectations, provenance=attesting is not None), subjects)
     return opened.close(subjects, judgement.selection, cost=client.cost, local=local_bytes(judged), answers=answers)
+
+
+def _planned(
+    texts: Iterable[str], wanted: Wanted, indexes: KnownIndexes, variants: VariantFiles | None
+) -> tuple[list[Plan], list[ProjectOffers | None], list[Subject]]:
+    """The plan of each target, what indexes offer of it, and a subject for each that cannot be read."""
+    plans: list[Plan] = []
+    offers: list[ProjectOffers | None] = []
+    subjects: list[Subject] = []
+    for text in dict.fromkeys(texts):
+        try:
+            plans.append(plan(text, wanted, indexes.files, variants))
+            offers += _offers(text, plans[-1], indexes, wanted)
+        except UsageError:
+            raise
+        except WheelproofError as error:
+            subjects.append(unreadable(redact_text(text), "target", error))
+    return plans, offers, subjects
 
 
 def _attested(attesting: Attesting, item: JudgedWheel, subject: Subject) -> Subject:

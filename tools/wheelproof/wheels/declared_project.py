@@ -16,6 +16,7 @@ from packaging.version import InvalidVersion, Version
 from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.formats.documents import parse_toml
 from wheel_checks.formats.toml_spans import Lines
+from wheel_checks.parsing import requirement_or_none
 from wheel_checks.phrases import summarised
 from wheel_checks.sources.requirement_files import LARGEST
 from wheel_checks.sources.trust import REPOSITORY, Address
@@ -187,11 +188,8 @@ def _of_groups(path: Path, document: Mapping[str, Any], names: Sequence[str]) ->
 
 def _itself(text: str, name: str) -> list[str]:
     """The extras that a requirement on the project itself names; [] for one on another project."""
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement:
-        return []
-    return sorted(requirement.extras) if canonicalize_name(requirement.name) == name else []
+    requirement = requirement_or_none(text)
+    return sorted(requirement.extras) if requirement and canonicalize_name(requirement.name) == name else []
 
 
 def _uv_sources(

@@ -78,26 +78,8 @@ def judge_wheels(
             expected = replace(expected, gpus=planned.gpus)
         if names[name] > 1 and planned.target:
             name += f" ({planned.target.label})"
-        unlinked: tuple[CheckResult, ...] = ()
         try:
-            read = partial(
-                read_planned,
-                planned,
-                client=client,
-                accelerator=_to_be_shown(expected),
-                gpus=expected.gpus,
-                variants=variants,
-                max_read=judgement.max_read,
-                presence=expected.in_stack and not expected.drivers,
-                glance=_is_of_cuda(planned) and not (_to_be_shown(expected) or judgement.depth.includes(Depth.GPU)),
-                upload=judgement.upload,
-            )
-            passed_over = judgement.depth is Depth.LINKS and _is_others_business(planned)
-            facts = read(depth=Depth.QUICK if passed_over else judgement.depth)
-            if passed_over and _links_to_requested(facts, planned):
-                facts, passed_over = read(depth=judgement.depth), False
-            if dependencies is not None and judgement.depth.includes(Depth.LINKS) and not passed_over:
-                facts, unlinked = _linked(facts, dependencies, planned)
+            facts, unlinked = _read(planned, replace(judgement, expectations=expected), client, dependencies, variants)
         except WheelproofError as error:
             return JudgedWheel(planned, unreadable(name, "wheel", error))
         finally:
@@ -115,6 +97,37 @@ def judge_wheels(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _read(
+    planned: PlannedWheel,
+    judgement: Judgement,
+    client: HttpClient,
+    dependencies: Dependencies | None,
+    variants: VariantFiles | None,
+) -> tuple[WheelFacts, tuple[CheckResult, ...]]:
+    """The facts of a wheel, and results about libraries that could not be followed."""
+    expected = judgement.expectations
+    read = partial(
+        read_planned,
+        planned,
+        client=client,
+        accelerator=_to_be_shown(expected),
+        gpus=expected.gpus,
+        variants=variants,
+        max_read=judgement.max_read,
+        presence=expected.in_stack and not expected.drivers,
+        glance=_is_of_cuda(planned) and not (_to_be_shown(expected) or judgement.depth.includes(Depth.GPU)),
+        upload=judgement.upload,
+    )
+    if judgement.depth is Depth.LINKS and _is_others_business(planned):
+        facts = read(depth=Depth.QUICK)
+        if not _links_to_requested(facts, planned):
+            return facts, ()
+    facts = read(depth=judgement.depth)
+    if dependencies is None or not judgement.depth.includes(Depth.LINKS):
+        return facts, ()
+    return _linked(facts, dependencies, planned)
 
 
 def _to_be_shown(expected: Expectations) -> str:

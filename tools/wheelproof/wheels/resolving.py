@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from wheel_checks.errors import SourceError, WheelproofError
 from wheel_checks.facts.stack.facts import PreRelease, Refused
@@ -26,6 +26,7 @@ from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.lock.model import LockedPackage
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
+from wheel_checks.parsing import requirement_or_none, version_or_none
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.scratch_folder import scratch_folder
 from wheel_checks.sources.uv.explanation import Explanation
@@ -380,10 +381,7 @@ _Wanted = tuple[str, list[Requirement], Version | None]
 
 def _version(package: LockedPackage) -> Version | None:
     """The version of a package from an index, None for a direct reference."""
-    try:
-        return None if package.direct or package.source else Version(package.version)
-    except InvalidVersion:
-        return None
+    return None if package.direct or package.source else version_or_none(package.version)
 
 
 def _in_words(explanation: Explanation, name: str) -> str:
@@ -400,7 +398,5 @@ def _in_words(explanation: Explanation, name: str) -> str:
 
 
 def _name_of(text: str) -> str:
-    try:
-        return Requirement(text).name
-    except InvalidRequirement:
-        return ""
+    requirement = requirement_or_none(text)
+    return requirement.name if requirement else ""

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from packaging.utils import canonicalize_name
 
-from wheel_checks.errors import FormatError
-from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
+from wheel_checks.formats.wheel.wheel_name import WheelName, wheel_name_or_none
 from wheel_checks.targets.of_wheel import target_of_tags
 
 
@@ -37,13 +36,8 @@ def pair_files(a: Iterable[str], b: Iterable[str]) -> Pairing:
 
 
 def _parsed(files: Iterable[str]) -> dict[str, WheelName | None]:
-    """The names, best first: by version and build; None for names that are not wheel names."""
-    names: dict[str, WheelName | None] = {}
-    for file in files:
-        try:
-            names[file] = parse_wheel_name(file)
-        except FormatError:
-            names[file] = None
+    """The names, best first: by version and build; None for those that are no names of wheels."""
+    names = {file: wheel_name_or_none(file) for file in files}
     known = sorted(((n.parsed_version, n.build_number, file) for file, n in names.items() if n), reverse=True)
     return {file: names[file] for _, _, file in known} | {file: None for file, name in names.items() if name is None}
 

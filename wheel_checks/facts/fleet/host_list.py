@@ -63,14 +63,6 @@ def split(expression: str) -> list[str]:
     return [part for part, _ in parts if part]
 
 
-def fold(names: Iterable[str]) -> str:
-    """The shortest expression found for these names; :func:`expand` reverses it for valid host names.
-
-    ``rack[017-018]-tray[00-17]`` for 36 names. Invalid host names are kept as they are.
-    """
-    return ",".join(parts_of(names))
-
-
 def folded(names: Collection[str], most: int) -> str:
     """As :func:`fold`, but at most ``most`` parts and a line or two: ``rack[01-02]-tray7, node1 and 12 more``."""
     if len(names) <= _FEW:

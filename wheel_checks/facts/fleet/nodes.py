@@ -24,6 +24,7 @@ from wheel_checks.facts.fleet.rates import ALL_REDUCE, rates_in
 from wheel_checks.facts.fleet.report import ABSENT, DOCTOR, GPUS, Host
 from wheel_checks.facts.gpu.expected import HostExpectation, SeenGpu, mismatch, parse_host_expectation
 from wheel_checks.formats.documents import read_toml
+from wheel_checks.parsing import version_or_none
 
 _PIECE = re.compile(r"([0-9]{1,6}) x (.*?)(?:, (?=[0-9]{1,6} x )|$)")
 _SIZE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?) ?([KMGT]?)(?:i?B)?", re.IGNORECASE)
@@ -250,10 +251,8 @@ def _of_rates(host: Host, gpus: str, wanted: Mapping[str, float]) -> Iterator[Un
 def _is_version(text: str, wanted: SpecifierSet) -> bool | None:
     if text == ABSENT:
         return False
-    try:
-        return wanted.contains(Version(text), prereleases=True)
-    except InvalidVersion:
-        return None
+    version = version_or_none(text)
+    return wanted.contains(version, prereleases=True) if version else None
 
 
 def _is_pcie(text: str, wanted: tuple[int, int] | None) -> bool | None:

@@ -194,7 +194,7 @@ class _Target:
 
     def refuses(self, device: int) -> str:
         """Why this does not run on a device of this capability, as in 100; "" when it does."""
-        own = _renamed().get(self.sm, self.sm)
+        own = {row["old"]: row["new"] for row in load("products")["renamed"]}.get(self.sm, self.sm)
         if self.suffix in ("a", UNKNOWN_SUFFIX):
             return "" if device == own else "only for exactly its own version"
         if self.suffix == "f":
@@ -216,10 +216,6 @@ def _family(sm: int) -> tuple[int, ...]:
 
 def _tegra() -> set[int]:
     return {row["capability"] for row in load("products")["tegra"]}
-
-
-def _renamed() -> dict[int, int]:
-    return {row["old"]: row["new"] for row in load("products")["renamed"]}
 
 
 @cache

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from wheel_checks.facts.accelerator.signals import marker_fault
 from wheel_checks.facts.installed.facts import Distribution, UnmetRequirement
 from wheel_checks.model import Unavailable
+from wheel_checks.parsing import version_or_none
 
 Active = Mapping[str, Sequence[Requirement]]
 """The requirements of each distribution, by its normalized name, that are active in the environment."""
@@ -78,10 +78,6 @@ def _holds(requirement: Requirement, markers: Mapping[str, str], extras: Iterabl
 
 
 def _met(requirement: Requirement, version: str) -> bool:
-    """Whether the installed version suffices. A version outside of PEP 440, or from a URL, always does."""
-    if not version:
-        return False
-    try:
-        return requirement.specifier.contains(Version(version), prereleases=True)
-    except InvalidVersion:
-        return True
+    """Whether the installed version will do. One that is not a PEP 440 version, or came from a URL, counts as given."""
+    parsed = version_or_none(version)
+    return requirement.specifier.contains(parsed, prereleases=True) if parsed else bool(version)

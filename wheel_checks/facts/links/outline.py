@@ -30,7 +30,6 @@ def outline_of(
             missing,
             missing,
             missing,
-            missing,
             frozenset({Part.DYNAMIC}),
         )
         for path in paths

@@ -34,12 +34,6 @@ def supposed_dynamic(path: str, names: Iterable[str]) -> DynamicFacts:
         rpath=tuple(entry for name in names if "$ORIGIN" in name or "${ORIGIN}" in name for entry in name.split(":")),
         runpath=(),
         text_relocations=False,
-        bind_now=False,
-        symbolic=False,
-        static_tls=False,
-        no_delete=False,
-        flags=0,
-        flags_1=0,
     )
 
 

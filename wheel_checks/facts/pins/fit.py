@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from wheel_checks.data import load
 from wheel_checks.facts.pins.families import TORCH, matches
+from wheel_checks.parsing import version_or_none
 
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 
@@ -35,9 +36,8 @@ def partner(name: str) -> str:
 def fit(name: str, version: str, other: str) -> Fit:
     """Whether release ``version`` of a companion fits release ``other`` of its :func:`partner`."""
     of = partner(name)
-    try:
-        companion, base = Version(version), Version(other)
-    except InvalidVersion:
+    companion, base = version_or_none(version), version_or_none(other)
+    if companion is None or base is None:
         return Fit(of, None)
     if name in ("torchvision", "torchaudio"):
         return _by_releases(name, companion, base)

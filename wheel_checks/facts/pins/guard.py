@@ -8,10 +8,10 @@ from enum import StrEnum
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from wheel_checks.facts.pins.families import families_of
 from wheel_checks.facts.wheel.resolution import exact_pin
+from wheel_checks.parsing import version_or_none
 
 
 class Kind(StrEnum):
@@ -88,7 +88,5 @@ class GuardFacts:
 
 def is_exactly(requirement: Requirement, version: str) -> bool:
     """Whether a requirement allows one version, and that is ``version``, local part included."""
-    try:
-        return bool(exact_pin(requirement)) and Version(exact_pin(requirement)) == Version(version)
-    except InvalidVersion:
-        return False
+    pinned = version_or_none(exact_pin(requirement))
+    return pinned is not None and pinned == version_or_none(version)

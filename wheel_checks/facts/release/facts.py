@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from wheel_checks.errors import FormatError
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.release.expectation import ExpectedPlatform, ReleaseExpectation
 from wheel_checks.formats.index.file_names import is_file_of, sdist_version
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
-from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
+from wheel_checks.formats.wheel.wheel_name import WheelName, wheel_name_or_none
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.variant_choice import MachineChoice
 
@@ -176,9 +175,8 @@ def matches(platform: ExpectedPlatform, tag: str) -> bool:
 def _place(file: ReleaseFile, expectation: ReleaseExpectation, version: Version) -> ReleaseFile:
     found = version_of(file.file_name, expectation.project)
     placed = replace(file, version=found, own=found == version)
-    try:
-        name = parse_wheel_name(file.file_name)
-    except FormatError:
+    name = wheel_name_or_none(file.file_name)
+    if name is None:
         return placed
     platforms, cells = [], []
     for platform in expectation.platforms:

@@ -12,7 +12,7 @@ from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.wheel.variant import VariantIndex
 from wheel_checks.formats.index.file_names import VARIANTS_SUFFIX
 from wheel_checks.formats.index.page import IndexFile
-from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
+from wheel_checks.formats.wheel.wheel_name import WheelName, wheel_name_or_none
 from wheel_checks.model import Unavailable
 from wheel_checks.parsing import version_or_none
 from wheel_checks.sources.variant_files import VariantFiles
@@ -76,8 +76,6 @@ def _by_label(name: WheelName, file_names: Iterable[str]) -> dict[str, tuple[str
         count += 1
         if count > _MOST_WHEELS:
             break
-        try:
-            found[parse_wheel_name(file_name).variant].append(file_name)
-        except FormatError:
-            continue
+        if wheel := wheel_name_or_none(file_name):
+            found[wheel.variant].append(file_name)
     return {label: tuple(sorted(names)) for label, names in sorted(found.items())}

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from wheel_checks.errors import FormatError
 from wheel_checks.facts.accelerator.shown import AcceleratorContent
 from wheel_checks.facts.accelerator.signals import requirement_signal
 from wheel_checks.facts.accelerator.verdict import DECLARED, EXACT, NONE, SAMPLED, AcceleratorFacts
 from wheel_checks.facts.wheel.facts import Sibling, WheelFacts
 from wheel_checks.formats.index.page import IndexFile
-from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
+from wheel_checks.formats.wheel.wheel_name import wheel_name_or_none
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.of_wheel import target_of_tags
 from wheel_checks.targets.target import Target
@@ -42,7 +41,7 @@ def deciding_siblings(wheel: WheelFacts, listed: Iterable[IndexFile]) -> list[In
     """The sibling that an installer chooses, for each other machine."""
     best: dict[str, tuple[tuple[int, object], IndexFile]] = {}
     for file, target in sibling_files(wheel, listed):
-        other = _parsed(file.file_name)
+        other = wheel_name_or_none(file.file_name)
         tags = _installable(wheel, target).supported_tags()
         rank = (-min(tags.get(tag, len(tags)) for tag in other.tags), other.build_number) if other else (0, ())
         if target.machine not in best or rank > best[target.machine][0]:
@@ -57,7 +56,7 @@ def sibling_files(wheel: WheelFacts, listed: Iterable[IndexFile]) -> Iterator[tu
         return
     release = f"{name.distribution}-{name.version}-"  # a page lists a thousand files, a release has thirty
     for file in (file for file in listed if file.file_name.startswith(release)):
-        other = _parsed(file.file_name)
+        other = wheel_name_or_none(file.file_name)
         target = target_of_tags(other.tags) if other else None
         if other is None or target is None or target.machine == wheel.target.machine:
             continue
@@ -72,13 +71,6 @@ def _installable(wheel: WheelFacts, target: Target) -> Target:
     """A machine like ``target`` with the wheel's Python and a new glibc, to test installability."""
     own = wheel.target or target
     return replace(own, machine=target.machine, glibc=max(own.glibc, _NEW_GLIBC))
-
-
-def _parsed(file_name: str) -> WheelName | None:
-    try:
-        return parse_wheel_name(file_name)
-    except FormatError:
-        return None
 
 
 def _sibling(

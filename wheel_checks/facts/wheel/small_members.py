@@ -7,7 +7,6 @@ from email import message_from_string
 from functools import partial
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.archive.members import MemberContents
@@ -17,6 +16,7 @@ from wheel_checks.formats.wheel.version_file import VersionFile, parse_version_f
 from wheel_checks.formats.wheel.wheel_name import WheelName
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Unavailable
+from wheel_checks.parsing import version_or_none
 
 EGG_INFOS = 16  # whose PKG-INFO is read; a wheel should have none
 VERSION_FILES = 8  # more than any real wheel has at the top of its packages
@@ -62,11 +62,9 @@ def egg_info_fault(content: bytes | Unavailable | None) -> str | Unavailable:
     except UnicodeDecodeError:
         return "its PKG-INFO is not UTF-8"
     version = message_from_string(text.partition("\n\n")[0]).get("Version")
-    try:
-        Version(version or "")
-    except InvalidVersion:
-        return f"its PKG-INFO has the version {version[:80]!r}" if version else "its PKG-INFO has no Version"
-    return ""
+    if version_or_none(version or ""):
+        return ""
+    return f"its PKG-INFO has the version {version[:80]!r}" if version else "its PKG-INFO has no Version"
 
 
 def own_dist_info(folders: tuple[str, ...], name: WheelName | Unavailable) -> str:

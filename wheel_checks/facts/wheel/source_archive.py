@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError
@@ -25,6 +25,7 @@ from wheel_checks.formats.sdist.static_metadata import (
 from wheel_checks.formats.sdist.tar_members import TarMember, gunzip, read_tar
 from wheel_checks.formats.wheel.core_metadata import MAX_SIZE
 from wheel_checks.model import Unavailable
+from wheel_checks.parsing import requirements_in
 from wheel_checks.sources.byte_source import ByteSource
 
 READABLE = (".tar.gz", ".zip")
@@ -105,13 +106,7 @@ class SourceArchive:
     @property
     def requirements(self) -> tuple[Requirement, ...]:
         """The requirements that parse; none when its metadata could not be read."""
-        found = []
-        for text in () if isinstance(self.metadata, Unavailable) else self.metadata.requirements:
-            try:
-                found.append(Requirement(text))
-            except InvalidRequirement:
-                continue
-        return tuple(found)
+        return () if isinstance(self.metadata, Unavailable) else tuple(requirements_in(self.metadata.requirements))
 
     @property
     def computed(self) -> str:
@@ -198,12 +193,8 @@ def _builds_nothing(setup: str, build: BuildSystem | Unavailable) -> bool:
 
 
 def _imported(setup: str, build: BuildSystem | Unavailable) -> Iterator[str]:
-    stated = set()
-    for text in build.requires if isinstance(build, BuildSystem) else ():
-        try:
-            stated.add(canonicalize_name(Requirement(text).name))
-        except InvalidRequirement:
-            continue
+    requires = build.requires if isinstance(build, BuildSystem) else ()
+    stated = {canonicalize_name(requirement.name) for requirement in requirements_in(requires)}
     yield from sorted(set(_IMPORTS.findall(setup)) - stated)
 
 

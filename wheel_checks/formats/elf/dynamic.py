@@ -32,9 +32,7 @@ class Tag(IntEnum):
     SYMENT = 11
     SONAME = 14
     RPATH = 15
-    SYMBOLIC = 16
     TEXTREL = 22
-    BIND_NOW = 24
     RUNPATH = 29
     FLAGS = 30
     GNU_HASH = 0x6FFFFEF5
@@ -49,8 +47,7 @@ class Tag(IntEnum):
         return f"DT_{self.name}"
 
 
-_DF_SYMBOLIC, _DF_TEXTREL, _DF_BIND_NOW, _DF_STATIC_TLS = 0x2, 0x4, 0x8, 0x10
-_DF_1_NOW, _DF_1_NODELETE = 0x1, 0x8
+_DF_TEXTREL = 0x4
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +65,6 @@ class DynamicFacts:
     rpath: tuple[str, ...]
     runpath: tuple[str, ...]
     text_relocations: bool
-    bind_now: bool
-    symbolic: bool
-    static_tls: bool
-    no_delete: bool
-    flags: int
-    flags_1: int
 
 
 class DynamicTable:
@@ -164,20 +155,13 @@ def read_dynamic(table: DynamicTable) -> DynamicFacts:
     strings = table.strings() if named else None
     names = ask_together(*(partial(strings.get, index, str(Tag(tag))) for tag, index in named)) if strings else []
     last = {tag: name for (tag, _), name in zip(named, names, strict=True)}
-    flags, flags_1 = table.values.get(Tag.FLAGS, 0), table.values.get(Tag.FLAGS_1, 0)
     return DynamicFacts(
         found_by=table.found_by,
         needed=tuple(name for (tag, _), name in zip(named, names, strict=True) if tag == Tag.NEEDED),
         soname=last.get(Tag.SONAME),
         rpath=_paths(last.get(Tag.RPATH)),
         runpath=_paths(last.get(Tag.RUNPATH)),
-        text_relocations=Tag.TEXTREL in table.values or bool(flags & _DF_TEXTREL),
-        bind_now=Tag.BIND_NOW in table.values or bool(flags & _DF_BIND_NOW) or bool(flags_1 & _DF_1_NOW),
-        symbolic=Tag.SYMBOLIC in table.values or bool(flags & _DF_SYMBOLIC),
-        static_tls=bool(flags & _DF_STATIC_TLS),
-        no_delete=bool(flags_1 & _DF_1_NODELETE),
-        flags=flags,
-        flags_1=flags_1,
+        text_relocations=Tag.TEXTREL in table.values or bool(table.values.get(Tag.FLAGS, 0) & _DF_TEXTREL),
     )
 
 

@@ -19,7 +19,7 @@ from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, ElfBytes, Kno
 from wheel_checks.formats.elf.dynamic import DynamicFacts, DynamicTable, read_dynamic, read_dynamic_table
 from wheel_checks.formats.elf.header import ElfHeader, read_header
 from wheel_checks.formats.elf.linkage import Exports, Imports, read_exports, read_imports, table_of_sections
-from wheel_checks.formats.elf.notes import read_build_id, read_isa_level
+from wheel_checks.formats.elf.notes import read_isa_level
 from wheel_checks.formats.elf.sections import Sections, read_sections
 from wheel_checks.formats.elf.segments import Segments, read_interpreter, read_segments
 from wheel_checks.formats.elf.symbols import DynamicSymbols, read_symbols
@@ -37,7 +37,6 @@ class Part(StrEnum):
     INTERPRETER = "interpreter"
     DYNAMIC = "dynamic"
     VERSIONS = "versions"
-    BUILD_ID = "build_id"
     ISA_LEVEL = "isa_level"
     SECTIONS = "sections"
     SYMBOLS = "symbols"
@@ -73,7 +72,6 @@ class ElfFacts:
     interpreter: str | Missing | None
     dynamic: DynamicFacts | Missing | None
     versions: SymbolVersions | Missing
-    build_id: str | Missing | None
     isa_level: int | Missing | None
     sections: Sections | Missing
     symbols: DynamicSymbols | Missing | None
@@ -133,7 +131,6 @@ def read_elf(view: ElfBytes, parts: Collection[Part] = ALL_PARTS) -> ElfFacts:
         interpreter=known(Part.INTERPRETER, lambda: read_interpreter(reader, segments())),
         dynamic=known(Part.DYNAMIC, lambda: of_table(read_dynamic, None)),
         versions=known(Part.VERSIONS, lambda: of_table(read_versions, SymbolVersions())),
-        build_id=known(Part.BUILD_ID, lambda: read_build_id(reader, header, segments())),
         isa_level=known(Part.ISA_LEVEL, lambda: read_isa_level(reader, header, segments())),
         sections=known(Part.SECTIONS, lambda: read_sections(reader, header)),
         symbols=known(Part.SYMBOLS, lambda: of_table(lambda table: read_symbols(table, header), None)),

@@ -20,7 +20,6 @@ _ORDERS: Mapping[int, ByteOrder] = {1: "little", 2: "big"}
 _CURRENT = {1: 1}  # the only version of ELF
 SECTION_LAYOUT = "IIAAAAIIAA"
 """A section header: name, type, flags, address, offset, size, link, info, alignment, entry size (gABI figure 4-8)."""
-_TYPES = {0: "NONE", 1: "REL", 2: "EXEC", 3: "DYN", 4: "CORE"}
 _MACHINES = {  # e_machine, bits, byte order -> the machine as wheel platform tags (PEP 600) and uname name it
     (3, 32, "little"): "i686",
     (8, 32, "big"): "mips",
@@ -77,11 +76,6 @@ class ElfHeader:
         numbers = {name: numbers for numbers, name in _MACHINES.items()}
         number, bits, order = numbers[machine]
         return cls(_BITS[bits // 32], _ORDERS[1 if order == "little" else 2], 0, 3, number, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-
-    @property
-    def type(self) -> str:
-        """The object file type: "DYN" for shared libraries, "EXEC", "REL", "CORE", "NONE", or its number."""
-        return _TYPES.get(self.type_number, f"{self.type_number:#x}")
 
     @property
     def machine(self) -> str:

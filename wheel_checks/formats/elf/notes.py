@@ -1,6 +1,6 @@
 """The notes of an ELF file (gABI, "Note Section"): its build identifier, and the x86-64 level that it needs.
 
-Source: elf.h of glibc (NT_GNU_BUILD_ID, NT_GNU_PROPERTY_TYPE_0), x86-64 psABI, "Program Property".
+Source: elf.h of glibc (NT_GNU_PROPERTY_TYPE_0), x86-64 psABI, "Program Property".
 """
 
 from __future__ import annotations
@@ -13,22 +13,13 @@ from wheel_checks.formats.elf.reader import Reader
 from wheel_checks.formats.elf.sections import SHT_NOTE, read_sections
 from wheel_checks.formats.elf.segments import PT_NOTE, Segments
 
-MAX_NOTES = 1 << 16  # bytes read of one note segment; identifiers are within the first hundreds
+MAX_NOTES = 1 << 16  # bytes read of one note segment; properties are within the first hundreds
 
-_BUILD_ID, _PROPERTIES = 3, 5  # NT_GNU_BUILD_ID, NT_GNU_PROPERTY_TYPE_0
+_PROPERTIES = 5  # NT_GNU_PROPERTY_TYPE_0
 _X86_ISA_1_NEEDED = 0xC0008002
 _LEVELS = 0b1111  # one bit for each level from x86-64-v1 (baseline) to v4
 _X86_64 = 62  # EM_X86_64
 _OWNER = b"GNU\0"
-
-
-def read_build_id(reader: Reader, header: ElfHeader, segments: Segments) -> str | None:
-    """The build identifier in hexadecimal, as debuggers and ``file`` show it; None if none exists.
-
-    It is searched for in the note segments, and in the note sections of a file without program headers. Raises
-    FormatError for a note that leaves its segment, and BytesNeeded.
-    """
-    return next((content.hex() for kind, content in _gnu_notes(reader, header, segments) if kind == _BUILD_ID), None)
 
 
 def read_isa_level(reader: Reader, header: ElfHeader, segments: Segments) -> int | None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded
 from wheel_checks.formats.elf.header import SECTION_LAYOUT, ElfHeader, table_sizes
 from wheel_checks.formats.elf.reader import Reader, ask_together, check_count
 from wheel_checks.formats.elf.strings import StringTable
@@ -17,33 +16,7 @@ MAX_NAMES = 1 << 22  # bytes of .shstrtab
 _EXTENDED_COUNT = 0xFF00  # SHN_LORESERVE: from here on section header 0 has the number of sections
 
 SHT_NULL, SHT_SYMTAB, SHT_DYNAMIC, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 0, 2, 6, 7, 8, 11
-SHT_GNU_HASH = 0x6FFFFFF6
 SHF_ALLOC = 2
-_TYPES = {
-    0: "NULL",
-    1: "PROGBITS",
-    2: "SYMTAB",
-    3: "STRTAB",
-    4: "RELA",
-    5: "HASH",
-    6: "DYNAMIC",
-    7: "NOTE",
-    8: "NOBITS",
-    9: "REL",
-    11: "DYNSYM",
-    14: "INIT_ARRAY",
-    15: "FINI_ARRAY",
-    16: "PREINIT_ARRAY",
-    17: "GROUP",
-    18: "SYMTAB_SHNDX",
-    19: "RELR",
-    0x6FFFFFF5: "GNU_ATTRIBUTES",
-    0x6FFFFFF6: "GNU_HASH",
-    0x6FFFFFFD: "GNU_VERDEF",
-    0x6FFFFFFE: "GNU_VERNEED",
-    0x6FFFFFFF: "GNU_VERSYM",
-}
-
 GPU_CODE_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 """The sections in which nvcc puts fat binaries: of whole programs, and of relocatable device code."""
 HIP_SECTION = ".hip_fatbin"
@@ -65,11 +38,6 @@ class Section:
     link: int
     info: int
     entry_size: int
-
-    @property
-    def type(self) -> str:
-        """The type as the gABI names it without ``SHT_``, or its number."""
-        return _TYPES.get(self.type_number, f"{self.type_number:#x}")
 
     @property
     def in_file(self) -> bool:
@@ -153,26 +121,6 @@ def read_kind_and_link(reader: Reader, header: ElfHeader, number: int) -> tuple[
         lambda: reader.unpack("I", start + 4, field), lambda: reader.unpack("I", start + 8 + 4 * address, field)
     )
     return kind, link
-
-
-def find_section(reader: Reader, header: ElfHeader, kind: int) -> tuple[int, int] | None:
-    """sh_offset and sh_size of the first section known to have this type, None when the file has none.
-
-    Raises FormatError, and BytesNeeded for unknown types if no section is known to have this one.
-    """
-    unknown: list[ByteRange] = []
-    for number in range(1, table_sizes(reader, header).sections):
-        try:
-            (found,) = reader.unpack("I", _start(reader, header, number) + 4, f"section header {number}")
-        except BytesNeeded as needed:
-            unknown += needed.ranges
-            continue
-        if found == kind:
-            _, offset, size = read_place(reader, header, number)
-            return offset, size
-    if unknown:
-        raise BytesNeeded(unknown)
-    return None
 
 
 def _start(reader: Reader, header: ElfHeader, number: int) -> int:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
-from wheel_checks.parsing import version_or_none
+from wheel_checks.parsing import specifiers_or_none, version_or_none
 
 _BETWEEN = re.compile(r"\s*,\s*|\s+(?=[<>=!~^\d])")
 
@@ -19,10 +18,7 @@ def specifier_of(constraint: str) -> str:
     glued = re.sub(r"([<>=!~^])\s+", r"\1", constraint.strip().strip("()"))
     parts = [part for part in _BETWEEN.split(glued) if part and part != "*"]
     found = ",".join(filter(None, map(_one, parts)))
-    try:
-        return str(SpecifierSet(found))
-    except InvalidSpecifier:
-        return ""
+    return str(specifiers_or_none(found) or "")
 
 
 def _one(part: str) -> str:

@@ -14,31 +14,31 @@ UV, PYLOCK, POETRY, PDM, PIXI = "uv", "pylock", "poetry", "pdm", "pixi"
 
 @dataclass(frozen=True, slots=True)
 class LockedDependency:
-    """An edge of the graph. Fields that the lock does not need are ""."""
+    """An edge of the graph."""
 
     name: str  # of the required package
     extras: tuple[str, ...] = ()  # of that package that are required
-    marker: str = ""  # PEP 508; if empty, always true
-    version: str = ""  # chooses among packages of one name
-    origin: str = ""  # chooses among packages of one name, as in ``LockedPackage``
-    specifier: str = ""  # the required versions, such as >=2.0
+    marker: str = ""  # PEP 508; if empty, it always holds
+    version: str | None = None  # chooses among packages of one name
+    origin: str | None = None  # chooses among packages of one name, as in ``LockedPackage``
+    specifier: str = ""  # the required versions, such as >=2.0; if empty, any
 
 
 @dataclass(frozen=True, slots=True)
 class LockedPackage:
-    """One package of a lock. A text that the lock does not have is ""."""
+    """One package of a lock."""
 
     name: str  # as in PEP 503
     version: str  # "" for a direct reference without one
     files: tuple[IndexFile, ...]  # wheels and source archive; ``url`` is "" if the lock only has names
-    source: str = ""  # VCS, DIRECTORY, PROJECT (the locked project itself) or CONDA; "" for files of an index
+    source: str | None = None  # VCS, DIRECTORY, PROJECT (what the lock is made for) or CONDA; None for an index
     direct: bool = False  # whether a file is named by a URL or path, not chosen from an index
     marker: str = ""  # PEP 508; if empty, it is always installed
-    registry: str = ""  # URL of the index that it comes from
-    origin: str = ""  # identifies the source, as edges state it
-    build: str = ""  # conda's build string
-    requires_python: str = ""  # versions of Python, such as >=3.10
-    dependencies: tuple[LockedDependency, ...] = ()  # its unconditional dependencies
+    registry: str | None = None  # URL of the index that it comes from
+    origin: str | None = None  # identifies the source, as edges state it
+    build: str | None = None  # conda's build string
+    requires_python: str = ""  # versions of Python, such as >=3.10; if empty, all
+    dependencies: tuple[LockedDependency, ...] = ()  # what it always requires
     optional: Mapping[str, tuple[LockedDependency, ...]] = field(default_factory=dict)  # further dependencies by extra
     # further dependencies by dependency group
     development: Mapping[str, tuple[LockedDependency, ...]] = field(default_factory=dict)
@@ -57,11 +57,11 @@ class LockedPackage:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One side of a conflict: an extra, a group, or the whole project (both "")."""
+    """One side of a conflict: an extra, a group, or the whole project (both None)."""
 
     package: str  # the project
-    extra: str = ""  # of the project
-    group: str = ""  # of the project
+    extra: str | None = None  # of the project
+    group: str | None = None  # of the project
 
     def __str__(self) -> str:
         if self.extra:

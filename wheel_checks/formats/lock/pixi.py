@@ -66,7 +66,7 @@ def _members(
         places = numbers.get(key)
         if not places:
             raise FormatError(f"environments name {tables.shown(key)}", expected="what is listed under packages")
-        here = [place for place in places if f"/{platform}/" in packages[place].origin]
+        here = [place for place in places if f"/{platform}/" in (packages[place].origin or "")]
         found.append(here[0] if here else places[0])
     return tuple(found)
 
@@ -103,7 +103,7 @@ def _conda(row: dict[str, Any], place: str, where: str, line: int) -> LockedPack
         raise FormatError(f"{where} is {tables.shown(place)}", expected="a package of conda: name-version-build")
     hashes = tables.digests({k: v for k in ("sha256", "md5") if (v := row.get(k))})
     files = (IndexFile(file_name, place, hashes),) if stem else ()
-    return LockedPackage(name.lower(), version, files, CONDA, build=build, origin=place, line=line)
+    return LockedPackage(name.lower(), version, files, CONDA, build=build or None, origin=place, line=line)
 
 
 def _pypi(row: dict[str, Any], place: str, where: str, line: int) -> LockedPackage:
@@ -119,7 +119,7 @@ def _pypi(row: dict[str, Any], place: str, where: str, line: int) -> LockedPacka
         origin=place,
         line=line,
         requires_python=tables.text(row, "requires_python", where),
-        registry=tables.text(row, "index", where),
+        registry=tables.text(row, "index", where) or None,
     )
     if _REPOSITORY.match(place):
         return replace(made, source=VCS)

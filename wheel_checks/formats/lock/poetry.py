@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError
@@ -42,7 +41,7 @@ def read_poetry(data: bytes) -> Lock:
     return Lock(
         POETRY,
         packages,
-        requires_python=_python(tables.text(metadata, "python-versions", "metadata")),
+        requires_python=specifier_of(tables.text(metadata, "python-versions", "metadata")),
         extras=named,
         groups=tuple(groups),
         default_groups=(MAIN,),
@@ -67,12 +66,12 @@ def _package(entry: object, where: str, apart: dict[str, Any], line: int) -> Loc
         name,
         tables.version(table, where),
         files,
-        VCS if kind == "git" else DIRECTORY if kind in (DIRECTORY, _FILE) else "",
+        VCS if kind == "git" else DIRECTORY if kind in (DIRECTORY, _FILE) else None,
         kind == _URL,
         marker,
-        registry=url if kind == "legacy" else "",
-        origin=url,
-        requires_python=_python(tables.text(table, "python-versions", where)),
+        registry=url if kind == "legacy" else None,
+        origin=url or None,
+        requires_python=specifier_of(tables.text(table, "python-versions", where)),
         dependencies=tuple(_dependencies(table, where)),
         in_groups=groups,
         group_markers=markers,
@@ -128,12 +127,3 @@ def _dependencies(table: dict[str, Any], where: str) -> list[LockedDependency]:
                 LockedDependency(name, extras, marker, specifier=specifier_of(tables.text(row, "version", place)))
             )
     return found
-
-
-def _python(written: str) -> str:
-    """Requires-Python of a constraint of poetry; "" for anything else, or if every version is allowed."""
-    found = specifier_of(written)
-    try:
-        return str(SpecifierSet(found))
-    except InvalidSpecifier:
-        return ""

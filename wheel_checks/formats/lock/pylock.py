@@ -53,7 +53,7 @@ def _package(entry: object, where: str, folder: Path, line: int) -> LockedPackag
         raise FormatError(f"{where}.wheels is not a list", expected="an array of tables")
     entries = [(file, f"{where}.wheels[{number}]") for number, file in enumerate(wheels)]
     entries += [(table[key], f"{where}.{key}") for key in ("sdist", "archive") if key in table]
-    source = next((key for key in (VCS, DIRECTORY) if key in table), "")
+    source = next((key for key in (VCS, DIRECTORY) if key in table), None)
     place = tables.table(table[source], f"{where}.{source}") if source else {}
     return LockedPackage(
         name,
@@ -62,8 +62,8 @@ def _package(entry: object, where: str, folder: Path, line: int) -> LockedPackag
         source,
         "archive" in table,
         tables.marker(table, "marker", where),
-        tables.text(table, "index", where),
-        str(place.get("url") or place.get("path") or ""),
+        tables.text(table, "index", where) or None,
+        str(place.get("url") or place.get("path") or "") or None,
         requires_python=tables.text(table, "requires-python", where),
         line=line,
     )

@@ -64,7 +64,7 @@ def _package(entry: object, where: str, folder: Path, members: list[str], line: 
     name = tables.name(table, where)
     source = tables.table(table.get("source", {}), f"{where}.source")
     origin = _origin(source)
-    kind, _, place = origin.partition("+")
+    kind, _, place = (origin or "").partition("+")
     files = [_file(f, f"{where}.wheels", folder, source) for f in tables.rows(table, "wheels", where, MOST_FILES)]
     if "sdist" in table:
         files.append(_file(table["sdist"], f"{where}.sdist", folder, source))
@@ -77,9 +77,9 @@ def _package(entry: object, where: str, folder: Path, members: list[str], line: 
         name,
         tables.version(table, where),
         tuple(file for file in files if file is not None),
-        PROJECT if own else DIRECTORY if kind in _LOCAL else VCS if kind == "git" else "",
+        PROJECT if own else DIRECTORY if kind in _LOCAL else VCS if kind == "git" else None,
         kind in ("url", "path"),
-        registry=place if kind == "registry" else "",
+        registry=place if kind == "registry" else None,
         origin=origin,
         dependencies=_edges(table, "dependencies", where),
         optional={canonicalize_name(key): _edges(optional, key, f"{where}.optional-dependencies") for key in optional},
@@ -90,12 +90,12 @@ def _package(entry: object, where: str, folder: Path, members: list[str], line: 
     )
 
 
-def _origin(source: dict[str, Any]) -> str:
+def _origin(source: dict[str, Any]) -> str | None:
     """The source as one text, by which edges and packages are compared."""
     for kind, place in source.items():
         if isinstance(place, str) and kind in ("registry", "git", "url", "path", *_LOCAL):
             return f"{kind}+{place}"
-    return ""
+    return None
 
 
 def _file(entry: object, where: str, folder: Path, source: dict[str, Any]) -> IndexFile | None:
@@ -138,7 +138,7 @@ def _edges(owner: dict[str, Any], key: str, where: str) -> tuple[LockedDependenc
                 tables.name(table, place),
                 tuple(map(canonicalize_name, extras)),
                 tables.marker(table, "marker", place),
-                tables.version(table, place),
+                tables.version(table, place) or None,
                 _origin(tables.table(table.get("source", {}), f"{place}.source")),
             )
         )
@@ -154,8 +154,8 @@ def _conflicts(document: dict[str, Any]) -> list[tuple[Member, ...]]:
             tuple(
                 Member(
                     canonicalize_name(tables.text(m, "package", "conflicts")),
-                    canonicalize_name(tables.text(m, "extra", "conflicts")),
-                    canonicalize_name(tables.text(m, "group", "conflicts")),
+                    canonicalize_name(tables.text(m, "extra", "conflicts")) or None,
+                    canonicalize_name(tables.text(m, "group", "conflicts")) or None,
                 )
                 for m in members
             )

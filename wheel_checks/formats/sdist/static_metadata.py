@@ -14,11 +14,11 @@ from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.documents import parse_toml
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
+from wheel_checks.parsing import version_or_none
 
 PKG_INFO, PYPROJECT = "PKG-INFO", "pyproject.toml"
 LARGEST_PYPROJECT = 1 << 20  # bytes
@@ -154,10 +154,8 @@ def _of_project(project: object, table: Mapping[str, Any], version: str) -> Stat
 
 
 def _differs(stated: str, version: str) -> bool:
-    try:
-        return Version(version) != Version(stated) and Version(version).public != str(Version(stated))
-    except InvalidVersion:
-        return True
+    one, other = version_or_none(version), version_or_none(stated)
+    return one is None or other is None or (one != other and one.public != str(other))
 
 
 def _requirements(dependencies: object, extras: object) -> Iterator[str]:

@@ -10,8 +10,9 @@ import re
 from urllib.parse import urlsplit
 
 from packaging.requirements import Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.specifiers import SpecifierSet
+
+from wheel_checks.parsing import specifiers_or_none, version_or_none
 
 _SLIPS = tuple(
     (re.compile(pattern), correction)
@@ -39,11 +40,8 @@ def corrected(text: str) -> str:
     """The Requires-Python that uv reads from a malformed one, "" if it refuses it."""
     for slip, correction in _SLIPS:
         text = slip.sub(correction, text)
-        try:
-            SpecifierSet(text)
-        except InvalidSpecifier:
-            continue
-        return "" if requires_python_fault(text) else text
+        if specifiers_or_none(text) is not None:
+            return "" if requires_python_fault(text) else text
     return ""
 
 
@@ -73,9 +71,7 @@ def _specifiers_fault(specifiers: SpecifierSet) -> str:
         version = specifier.version.removesuffix(".*") if specifier.operator != "===" else specifier.version
         if any(_is_too_large(number) for number in re.findall(r"\d{20,}", version.partition("+")[0])):
             return "a number of its version is too large"
-        try:
-            Version(version)
-        except InvalidVersion:
+        if version_or_none(version) is None:
             return f"{version[:_LONGEST]} is not a version"
     return ""
 

@@ -82,6 +82,14 @@ def parse_wheel_name(file_name: str) -> WheelName:
     return WheelName(file_name, distribution, version, build, tags, parsed_version, variant)
 
 
+def wheel_name_or_none(file_name: str) -> WheelName | None:
+    """The parts of a wheel's file name, None for any other name."""
+    try:
+        return parse_wheel_name(file_name)
+    except FormatError:
+        return None
+
+
 def expand_tag(text: str) -> frozenset[Tag]:
     """The single tags of a compressed tag set (PEP 425): "py2.py3-none-any" gives two.
 

@@ -9,8 +9,6 @@ caller has its own check. A malicious stream can still deceive: reading all of i
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wheel_checks.errors import FormatError
@@ -42,11 +40,6 @@ class Tail:
     def unknown(self) -> bytes:
         """One byte for each of ``data``: 0 if it is certain, else not 0."""
         return self.inflated.unknown
-
-    def certain_runs(self) -> Iterator[tuple[int, bytes]]:
-        """``(offset in the member, bytes)`` of each longest run of certain bytes, in order."""
-        for run in re.finditer(rb"\0+", self.unknown):
-            yield self.offset + run.start(), self.data[run.start() : run.end()]
 
     def certain(self, offset: int, length: int) -> bytes | None:
         """``length`` bytes at ``offset`` of the member; None unless each is certain, or a copy of a learnt byte."""

@@ -58,10 +58,6 @@ def _states(facts: HostFacts) -> Iterator[Evidence]:
             )
 
 
-def _connecting(facts: HostFacts) -> bool:
-    return any(gpu.fabric_state in {1, IN_PROGRESS} for gpu in nvml_gpus(facts))
-
-
 def _extra_modules(facts: HostFacts) -> tuple[Word, ...]:
     """The package with ib_umad and mlx5_ib, if the kernel's release is known."""
     if isinstance(facts.system, Unavailable) or not facts.system.kernel:
@@ -85,7 +81,7 @@ def manager_not_running(facts: HostFacts, _expectations: Any) -> Iterator[Findin
     services = need(facts.services)
     if cuda_code(facts) != NOT_INITIALIZED or in_container(facts) or "nv-fabricmanager" in services.processes:
         return
-    if not _has_switches(facts) and not _connecting(facts):
+    if not _has_switches(facts) and not any(gpu.fabric_state in {1, IN_PROGRESS} for gpu in nvml_gpus(facts)):
         return
     version = need(facts.driver).version
     if services.fabric_manager and services.fabric_manager != version:

@@ -84,7 +84,7 @@ class Recognition:
         )
 
 
-@lru_cache(maxsize=1)  # the rules and the headline ask for the same log
+@lru_cache(maxsize=1)  # each rule of a log asks for the same log
 def recognise(log: Log) -> tuple[Recognition, ...]:
     """The causes whose texts the log has, the likeliest root cause first; specific causes replace general ones."""
     found = []

@@ -11,14 +11,13 @@ from collections.abc import Iterable, Mapping
 from email.utils import parseaddr
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
-
 from wheel_checks.data import load
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.upload import PRIVATE
 from wheel_checks.formats.wheel.core_metadata import METADATA_VERSIONS
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Unavailable, need
+from wheel_checks.parsing import requirement_or_none
 from wheel_checks.phrases import abbreviated, summarised
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.release.upload import CORRECT, KIND, refused, unproven
@@ -144,10 +143,8 @@ def direct_references(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             yield refused(wheel, "requirement-url", message, CORRECT, stated)
     for field in ("Provides-Dist", "Obsoletes-Dist"):
         for text in _fields(wheel).get(field.lower().replace("-", "_"), ()):
-            try:
-                fault = "is a direct reference" if Requirement(text).url else ""
-            except InvalidRequirement:
-                fault = "does not parse"
+            parsed = requirement_or_none(text)
+            fault = "does not parse" if parsed is None else "is a direct reference" if parsed.url else ""
             if fault:
                 yield refused(wheel, "requirement-url", f"{field} {abbreviated(text)!r} {fault}")
 

@@ -221,7 +221,7 @@ def _same_accelerators(
     other: tuple[str, Sequence[AcceleratorFacts | Unavailable]],
 ) -> Iterator[Finding]:
     """At most one finding: the platforms differ, or (undecided) not all files are known well enough to say."""
-    labels = [{_plain_label(a) for a in found} for _, found in (first, other)]
+    labels = [{("unknown" if isinstance(a, Unavailable) else a.label) for a in found} for _, found in (first, other)]
     evidence = tuple(
         Evidence(platform, joined(sorted(shown)) or "unknown")
         for (platform, _), shown in zip((first, other), labels, strict=True)
@@ -237,10 +237,6 @@ def _same_accelerators(
         )
     elif not alike:
         yield Finding(message, evidence, Fix(f"Build {other[0]} with the accelerator of {first[0]}."))
-
-
-def _plain_label(found: AcceleratorFacts | Unavailable) -> str:
-    return "unknown" if isinstance(found, Unavailable) else found.label
 
 
 def _accelerators(files: Iterable[ReleaseFile]) -> list[AcceleratorFacts | Unavailable]:

@@ -7,10 +7,8 @@ from collections import defaultdict
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from wheel_checks.errors import FormatError
 from wheel_checks.fixes.commands import Command, NoCommand, Word, option, package, requirement, run
-from wheel_checks.formats.index.file_names import WHEEL_SUFFIX
-from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
+from wheel_checks.formats.wheel.wheel_name import WheelName, wheel_name_or_none
 from wheel_checks.model import Fix, Unavailable
 from wheel_checks.phrases import summarised
 from wheel_checks.targets.of_wheel import target_of_tags
@@ -33,7 +31,7 @@ def other_files(choice: Choice) -> Fix:
     machine, name = choice.target.machine, canonicalize_name(choice.requirement.name)
     releases: defaultdict[Version, set[str]] = defaultdict(set)
     for rejected in choice.rejected:
-        wheel = _wheel_name(rejected.file.file_name)
+        wheel = wheel_name_or_none(rejected.file.file_name)
         if wheel is not None and rejected.reason is not Reason.YANKED and _serves(wheel, machine):
             releases[wheel.parsed_version].update(f"{tag.interpreter}-{tag.abi}" for tag in wheel.tags)
     stable = [version for version in releases if not version.is_prerelease]
@@ -50,15 +48,6 @@ def other_files(choice: Choice) -> Fix:
         f"No release has a wheel for {machine}. Build one on such a machine, and pass its folder with --find-links:",
         (build,),
     )
-
-
-def _wheel_name(file_name: str) -> WheelName | None:
-    if not file_name.endswith(WHEEL_SUFFIX):
-        return None
-    try:
-        return parse_wheel_name(file_name)
-    except FormatError:
-        return None
 
 
 def _serves(wheel: WheelName, machine: str) -> bool:

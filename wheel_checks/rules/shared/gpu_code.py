@@ -8,8 +8,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from packaging.version import InvalidVersion, Version
-
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.answer import CodeAnswer, answers
 from wheel_checks.facts.gpu.code import GpuCodeFacts
@@ -18,6 +16,7 @@ from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.fixes.commands import Word, option, requirement, run
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.parsing import version_or_none
 from wheel_checks.phrases import plural
 
 DECLARED = "torch.cuda.get_arch_list()"
@@ -250,9 +249,8 @@ def another_release(
 
 def _some_before(version: str) -> str:
     """A specifier for this release and those of a few minor versions before it: each is read."""
-    try:
-        parsed = Version(version)
-    except InvalidVersion:
+    parsed = version_or_none(version)
+    if parsed is None:
         return f"=={version}"
     return f">={parsed.major}.{max(0, parsed.minor - 3)},<={version}"
 

@@ -47,14 +47,6 @@ def _drivers(expectations: Expectations) -> tuple[str, ...]:
     return named_ones or need(Unavailable("no driver was specified", "--driver 580"))
 
 
-def _cuda_of(wheel: WheelFacts, facts: AcceleratorFacts, gpus: Sequence[Product]) -> tuple[str, ...]:
-    """The versions of CUDA that the wheel needs; () when not known. Of its alternatives it needs one.
-
-    Of the alternatives only those count that have code for ``gpus``.
-    """
-    return _alternatives(wheel, gpus) or _own(wheel, facts)
-
-
 def _alternatives(wheel: WheelFacts, gpus: Sequence[Product]) -> tuple[str, ...]:
     """The versions of CUDA for which libraries of one name are built."""
     if isinstance(wheel.archive, Unavailable):
@@ -116,7 +108,8 @@ def driver_runs_cuda(wheel: WheelFacts, expectations: Expectations) -> Iterable[
         return
     if _needs_no_cuda(wheel, facts):
         return
-    versions = _cuda_of(wheel, facts, expectations.gpus)
+    # of its alternatives with code for the GPUs the wheel needs one
+    versions = _alternatives(wheel, expectations.gpus) or _own(wheel, facts)
     if not versions:
         message = f"not known whether driver {', '.join(drivers)} runs the wheel: the wheel's CUDA version is unknown"
         fix = Fix("Read more of the wheel: --depth gpu.")

@@ -38,8 +38,17 @@ def _place(links: LinkFacts, path: str) -> str:
     return path if owner in ("", links.wheels[0]) else f"{path} of {owner}"
 
 
-def _shown(items: Sequence[str]) -> str:
-    return summarised(items, _SHOWN, grouping="")
+def _shown(items: Iterable[str]) -> str:
+    return summarised(list(items), _SHOWN, grouping="")
+
+
+def _needed_by(links: LinkFacts, needs: Iterable[Need]) -> Evidence:
+    return Evidence("needed by", _shown(dict.fromkeys(_place(links, item.elf) for item in needs)), "DT_NEEDED")
+
+
+def _judged_wheel_needs(links: LinkFacts, needs: Iterable[Need]) -> bool:
+    """Whether a file of the judged wheel, not of a dependency, has one of the needs."""
+    return any(links.owners[item.elf] == links.wheels[0] for item in needs)
 
 
 def _by_cause(links: LinkFacts, lost: Mapping[str, Sequence[Need]]) -> list[tuple[str, ...]]:
@@ -116,43 +125,88 @@ def _extras_that_bring(wheel: WheelFacts, sonames: Iterable[str]) -> tuple[Evide
     return tuple(found)
 
 
+def _lost_together(
+    wheel: WheelFacts, links: LinkFacts, lost: Mapping[str, Sequence[Need]], more: Sequence[Evidence]
+) -> Finding:
+    """The finding about missing libraries that have one cause."""
+    sonames, needs = list(lost), [item for items in lost.values() for item in items]
+    certain = any(item.certain for item in needs)
+    is_own = _judged_wheel_needs(links, needs)
+    package = next(filter(None, map(package_of, sonames)), "") if certain and len(sonames) > 1 else ""
+    searched = dict.fromkeys(path for item in needs for path in item.searched)
+    evidence = (
+        *([Evidence("libraries", summarised(sonames, _MOST_ROWS), "DT_NEEDED")] if len(sonames) > 1 else []),
+        _needed_by(links, needs),
+        Evidence("searched", _shown(searched) or "no search path", "RPATH, RUNPATH"),
+        more[0],
+        *_extras_that_bring(wheel, sonames),
+        *more[1:],
+    )
+    return Finding(
+        _message(links, sonames, package, certain=certain),
+        evidence,
+        _fix_of(links, sonames, package) if certain else _READ_WHOLE,
+        Location(needs[0].elf) if _judged_wheel_needs(links, needs[:1]) else None,
+        Severity.WARNING if not certain and not is_own else None,
+        undecided=not certain and is_own,
+    )
+
+
 def _opened_unseen(links: LinkFacts, lost: Mapping[str, Sequence[Need]], more: Sequence[Evidence]) -> Finding:
     """The undecided finding about libraries that the package may open by paths which its source does not show."""
     needs = [item for items in lost.values() for item in items]
     evidence = (
         Evidence("opened by", links.opens_unknown),
         *(Evidence(soname, _place(links, _elsewhere(links, soname))) for soname in lost),
-        Evidence("needed by", _shown(list(dict.fromkeys(_place(links, item.elf) for item in needs))), "DT_NEEDED"),
+        _needed_by(links, needs),
         *more,
     )
-    what = f"{_shown(list(lost))} {'is' if len(lost) == 1 else 'are'} loaded"
+    what = f"{_shown(lost)} {'is' if len(lost) == 1 else 'are'} loaded"
     message = f"not proven that {what}: the import opens libraries by paths that its source does not show"
     fix = Fix("Import the installed package: where no search path leads, only libraries opened earlier are found.")
     return Finding(message, evidence, fix, undecided=True)
 
 
-def _not_needed(
-    wheel: WheelFacts, links: LinkFacts, by_name: Mapping[str, Sequence[str]], more: Sequence[Evidence]
-) -> Finding:
+def _may_be_loaded(links: LinkFacts, loaded: Loaded, more: Sequence[Evidence]) -> Iterable[Finding]:
+    """The undecided finding about files that lack libraries and that the import may load."""
+    files = {_place(links, path): missing_of(links.closure, path) for path in loaded.undecided}
+    if files:
+        message = f"the import may load {plural(len(files), 'file')} of the wheel, whose libraries are missing"
+        fix = Fix("Import the installed package: its source does not show whether it loads these files.")
+        yield Finding(message, (*_needed_of(files), *more), fix, undecided=True)
+
+
+def _not_needed(wheel: WheelFacts, links: LinkFacts, loaded: Loaded, more: Sequence[Evidence]) -> Iterable[Finding]:
     """The finding about files that lack libraries and that the import does not load."""
+    files: dict[str, list[str]] = defaultdict(list)
+    undecided = {_place(links, path) for path in loaded.undecided}
+    for item in links.closure.needs:
+        unloaded = item.elf not in loaded.files and _place(links, item.elf) not in undecided
+        if item.status is Status.MISSING and unloaded and not links.is_spare(item.elf, loaded):
+            files[_place(links, item.elf)].append(item.soname)
+    if not files:
+        return
     message = "1 file needs libraries that no wheel contains; the import does not need it"
-    if len(by_name) > 1:
-        message = f"{len(by_name)} files need libraries that no wheel contains; the import does not need them"
-    rows = [Evidence(file, _shown(sonames), "DT_NEEDED") for file, sonames in sorted(by_name.items())]
-    extras = _extras_that_bring(wheel, dict.fromkeys(name for sonames in by_name.values() for name in sonames))
+    if len(files) > 1:
+        message = f"{len(files)} files need libraries that no wheel contains; the import does not need them"
+    extras = _extras_that_bring(wheel, dict.fromkeys(name for sonames in files.values() for name in sonames))
     fix = Fix("Require the wheels with these libraries, or document where users get them.")
-    severity = Severity.WARNING if by_name.keys() & links.roles.keys() else Severity.NOTE
-    return Finding(message, (*rows[:_MOST_ROWS], *extras, *more), fix, severity=severity)
+    severity = Severity.WARNING if files.keys() & links.roles.keys() else Severity.NOTE
+    yield Finding(message, (*_needed_of(files), *extras, *more), fix, severity=severity)
+
+
+def _needed_of(files: Mapping[str, Sequence[str]]) -> list[Evidence]:
+    return [Evidence(file, _shown(sonames), "DT_NEEDED") for file, sonames in sorted(files.items())][:_MOST_ROWS]
 
 
 def _left_to_the_host(links: LinkFacts, lost: Mapping[str, Sequence[Need]], more: Sequence[Evidence]) -> Finding:
     """The undecided finding about libraries of programs that only the host can have installed."""
     needs = [item for items in lost.values() for item in items]
-    programs = _shown(list(dict.fromkeys(host_program_of(soname) for soname in lost)))
-    is_own = any(links.owners[item.elf] == links.wheels[0] for item in needs)
+    programs = _shown(dict.fromkeys(host_program_of(soname) for soname in lost))
+    certain = _judged_wheel_needs(links, needs) or any(item.certain for item in needs)
     evidence = (
         Evidence("libraries", summarised(sorted(lost), _MOST_ROWS), "DT_NEEDED"),
-        Evidence("needed by", _shown(list(dict.fromkeys(_place(links, item.elf) for item in needs))), "DT_NEEDED"),
+        _needed_by(links, needs),
         *more,
     )
     needed = (
@@ -163,9 +217,9 @@ def _left_to_the_host(links: LinkFacts, lost: Mapping[str, Sequence[Need]], more
         f"the wheel loads only on hosts with {programs}: {needed}",
         evidence,
         Fix(f"Install {programs} with the system's package manager. Of several versions of a library, one is enough."),
-        Location(needs[0].elf) if links.owners[needs[0].elf] == links.wheels[0] else None,
-        undecided=is_own or any(item.certain for item in needs),
-        severity=None if is_own or any(item.certain for item in needs) else Severity.WARNING,
+        Location(needs[0].elf) if _judged_wheel_needs(links, needs[:1]) else None,
+        undecided=certain,
+        severity=None if certain else Severity.WARNING,
     )
 
 
@@ -175,10 +229,10 @@ def _nothing_loads(links: LinkFacts, loaded: Loaded, read: Evidence) -> Iterable
     if not needs:
         return
     sonames = sorted({item.soname for item in needs})
-    owners = _shown(list(dict.fromkeys(links.owners[item.by] for item in needs)))
+    owners = _shown(dict.fromkeys(links.owners[item.by] for item in needs))
     evidence = (
         Evidence("libraries", summarised(sonames, _MOST_ROWS), "DT_NEEDED"),
-        Evidence("needed by", _shown(list(dict.fromkeys(_place(links, item.elf) for item in needs))), "DT_NEEDED"),
+        _needed_by(links, needs),
         read,
     )
     needed = (
@@ -222,54 +276,23 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     links = need(wheel.links)
     loaded = links.loaded([gpu.sm for gpu in expectations.gpus if gpu.sm])
     lost: dict[str, list[Need]] = defaultdict(list)
-    by_name: dict[str, list[str]] = defaultdict(list)
     for item in links.closure.needs:
         if item.status is Status.MISSING and item.elf in loaded.files:
             lost[item.soname].append(item)
-        elif item.status is Status.MISSING and not links.is_spare(item.elf, loaded):
-            by_name[_place(links, item.elf)].append(item.soname)
-    read = Evidence("wheels read", f"{len(links.wheels)} ({links.how})")
     absent = () if isinstance(links.absent, Unavailable) else links.absent
-    why = [Evidence("not installable", f"{a.name}: {a.why}", "index") for a in absent[:_SHOWN]]
+    read = Evidence("wheels read", f"{len(links.wheels)} ({links.how})")
+    more = (read, *(Evidence("not installable", f"{a.name}: {a.why}", "index") for a in absent[:_SHOWN]))
     hosted = {soname: lost.pop(soname) for soname in sorted(lost) if host_program_of(soname)}
     if hosted:
-        yield _left_to_the_host(links, hosted, (read, *why))
-    computed = [name for name in lost if links.opens_unknown and _elsewhere(links, name)]
-    if computed:
-        yield _opened_unseen(links, {soname: lost.pop(soname) for soname in sorted(computed)}, (read, *why))
+        yield _left_to_the_host(links, hosted, more)
+    opened = [name for name in sorted(lost) if links.opens_unknown and _elsewhere(links, name)]
+    if opened:
+        yield _opened_unseen(links, {soname: lost.pop(soname) for soname in opened}, more)
     for sonames in _by_cause(links, lost):
-        needs = [item for soname in sonames for item in lost[soname]]
-        certain = any(item.certain for item in needs)
-        searched = dict.fromkeys(path for item in needs for path in item.searched)
-        evidence = (
-            *([Evidence("libraries", summarised(sonames, _MOST_ROWS), "DT_NEEDED")] if len(sonames) > 1 else []),
-            Evidence("needed by", _shown(list(dict.fromkeys(_place(links, item.elf) for item in needs))), "DT_NEEDED"),
-            Evidence("searched", _shown(list(searched)) or "no search path", "RPATH, RUNPATH"),
-            read,
-            *_extras_that_bring(wheel, sonames),
-            *why,
-        )
-        is_own = any(links.owners[item.elf] == links.wheels[0] for item in needs)
-        package = next(filter(None, map(package_of, sonames)), "") if certain and len(sonames) > 1 else ""
-        yield Finding(
-            _message(links, sonames, package, certain=certain),
-            evidence,
-            _fix_of(links, sonames, package) if certain else _READ_WHOLE,
-            Location(needs[0].elf) if links.owners[needs[0].elf] == links.wheels[0] else None,
-            Severity.WARNING if not certain and not is_own else None,
-            undecided=not certain and is_own,
-        )
+        yield _lost_together(wheel, links, {soname: lost[soname] for soname in sonames}, more)
     yield from _nothing_loads(links, loaded, read)
-    for path in loaded.undecided:
-        by_name.pop(_place(links, path), None)
-    open_ones = {_place(links, path): missing_of(links.closure, path) for path in loaded.undecided}
-    if open_ones:
-        message = f"the import may load {plural(len(open_ones), 'file')} of the wheel, whose libraries are missing"
-        rows = [Evidence(file, _shown(sonames), "DT_NEEDED") for file, sonames in sorted(open_ones.items())]
-        fix = Fix("Import the installed package: its source does not show whether it loads these files.")
-        yield Finding(message, (*rows[:_MOST_ROWS], read, *why), fix, undecided=True)
-    if by_name:
-        yield _not_needed(wheel, links, by_name, (read, *why))
+    yield from _may_be_loaded(links, loaded, more)
+    yield from _not_needed(wheel, links, loaded, more)
     yield from _extras_not_judged(links)
 
 

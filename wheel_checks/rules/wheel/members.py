@@ -8,12 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.parsing import version_or_none
 from wheel_checks.registry import rule
 
 _SHOWN = 5  # names shown by one finding
@@ -151,8 +151,6 @@ def egg_info(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 
 def _same(a: str, b: str) -> bool:
-    """Equal as versions (an underscore replaces the dash of a local version in file names)."""
-    try:
-        return Version(a.replace("_", "-")) == Version(b.replace("_", "-"))
-    except InvalidVersion:
-        return a == b
+    """Equal as versions (an underscore stands for the dash of a local version in file names)."""
+    one, other = version_or_none(a.replace("_", "-")), version_or_none(b.replace("_", "-"))
+    return one == other if one and other else a == b

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
 from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import marker_fault
 from wheel_checks.facts.wheel.expectations import Expectations
@@ -14,6 +12,7 @@ from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.formats.wheel.read_by_uv import corrected
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.parsing import specifiers_or_none
 from wheel_checks.phrases import abbreviated
 from wheel_checks.registry import rule
 from wheel_checks.targets.of_wheel import exact_pythons
@@ -209,10 +208,10 @@ def requires_python(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Equal as specifiers; each Python that the file name's tags name is inside (``abi3`` and ``py3`` name none)."""
     own = need(wheel.metadata).requires_python
     listed = wheel.listing.requires_python if wheel.listing else ""
-    if listed and own and _specifiers(listed) != _specifiers(own):
+    if listed and own and specifiers_or_none(listed) != specifiers_or_none(own):
         evidence = (Evidence("index", listed, "data-requires-python"), Evidence("wheel", own, "METADATA"))
         yield Finding("Requires-Python differs between the index and the wheel", evidence, _CORRECT)
-    admitted = _specifiers(own)
+    admitted = specifiers_or_none(own)
     if admitted is None or isinstance(wheel.name, Unavailable):
         return
     for major, minor in exact_pythons(wheel.name.tags):
@@ -223,10 +222,3 @@ def requires_python(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
                 f"Requires-Python {own} excludes Python {major}.{minor}, but this wheel is for Python {major}.{minor}"
             )
             yield Finding(message, evidence, _CORRECT)
-
-
-def _specifiers(text: str) -> SpecifierSet | None:
-    try:
-        return SpecifierSet(text)
-    except InvalidSpecifier:
-        return None

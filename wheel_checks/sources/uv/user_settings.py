@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
-
 from wheel_checks.data import load
+from wheel_checks.parsing import requirement_or_none
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.installers.files import uv_tables
 from wheel_checks.sources.regular_file import expand_home, real_path
@@ -157,12 +156,9 @@ class _OfTree:
             return [self._checked(item, key) for item in value]
         if not isinstance(value, str) or not _ADDRESS.search(value):
             return value
-        try:
-            requirement = Requirement(value)
-            url = self.trust.allowed(requirement.url or "")
-        except InvalidRequirement:
-            url = None
-        if url is None:
+        requirement = requirement_or_none(value)
+        url = self.trust.allowed(requirement.url or "") if requirement else None
+        if requirement is None or url is None:
             self.refused.append(Address(value, f"{self.path}, {key}", "requirement"))
             return value
         return with_url(requirement, url)

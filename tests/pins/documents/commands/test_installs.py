@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from wheelproof.pins.documents.reading import kind_of, read_source
-from wheelproof.pins.documents.source import Source
-from wheelproof.pins.model import Document
+from wheelproof.pins.model import Document, Source
 
 
 def read(name: str, text: str) -> Document:

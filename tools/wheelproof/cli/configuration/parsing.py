@@ -54,14 +54,9 @@ def parse_arguments(
         return parser.parse(arguments)
     options = parser.options
     show = "--show-config" in arguments
-    if show:
-        parser.forgive_missing_arguments()
     defaults = {action.dest: action.default for action in options.values()}
     required = [name for name, action in options.items() if action.required]
-    for action in options.values():  # unset options stay out of the namespace
-        action.default, action.required = argparse.SUPPRESS, False
-    namespace = parser.parse(arguments)
-
+    namespace = _typed(parser, arguments, show=show)
     environment = os.environ if environment is None else environment
     named = getattr(namespace, "config", None) or environment.get(f"{PREFIX}CONFIG")
     own = read_config(Path(named)) if named else read_own(environment)
@@ -82,8 +77,7 @@ def parse_arguments(
         if file.path != own.path:
             tree = _from_tree(run, file, lambda: _from_file(file, configured, command, commands), stop=not show)
     vars(namespace).update({dest: value for dest, value in defaults.items() if not hasattr(namespace, dest)})
-    namespace.tree, namespace.from_tree = tree.rules, frozenset(tree.dests)
-    namespace.origins = origins
+    namespace.tree, namespace.from_tree, namespace.origins = tree.rules, frozenset(tree.dests), origins
     if show:
         from wheel_checks.report.wording import write
         from wheelproof.cli.configuration.showing import shown
@@ -97,6 +91,15 @@ def parse_arguments(
     if missing:
         parser.error(f"the following arguments are required: {', '.join(missing)}")
     return namespace
+
+
+def _typed(parser: CommandParser, arguments: Sequence[str], *, show: bool) -> argparse.Namespace:
+    """What the command line says, without what it leaves open; with ``show`` nothing is required."""
+    if show:
+        parser.forgive_missing_arguments()
+    for action in parser.options.values():  # so that what is left open stays out of the namespace
+        action.default, action.required = argparse.SUPPRESS, False
+    return parser.parse(arguments)
 
 
 def _from_tree(run: Run, file: TreeFile, settings: Callable[[], dict[str, Setting]], *, stop: bool) -> TreeSettings:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -184,7 +183,8 @@ class TorchBuilds:
             for one in self._graph.distributions.values()
             if not (one.name in COMPANIONS and name == "torch")
             for requirement in self._graph.active(one)
-            if canonicalize_name(requirement.name) == name and not _meets(requirement, version)
+            if canonicalize_name(requirement.name) == name
+            and not (bool(requirement.url) or requirement.specifier.contains(version, prereleases=True))
         ]
         self.passed_over.update(dict.fromkeys(against))
         return not against
@@ -202,7 +202,3 @@ def pin(version: Version, listed: Iterable[Version]) -> str:
     others = [one for one in listed if one.local and one.public == version.public]
     excluded = [] if version.local else [f"!={one}" for one in others]
     return ",".join([f"=={version}", *excluded])
-
-
-def _meets(requirement: Requirement, version: Version) -> bool:
-    return bool(requirement.url) or requirement.specifier.contains(version, prereleases=True)

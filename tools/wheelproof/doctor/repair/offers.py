@@ -19,7 +19,7 @@ from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.record import MAX_SIZE as LARGEST_RECORD
 from wheel_checks.formats.wheel.version_file import MAX_SIZE as LARGEST_VERSION_FILE
 from wheel_checks.formats.wheel.version_file import parse_version_file
-from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
+from wheel_checks.formats.wheel.wheel_name import wheel_name_or_none
 from wheel_checks.model import Unavailable
 from wheel_checks.parsing import numbers, requirement_or_none
 from wheel_checks.sources.client import HttpClient
@@ -131,15 +131,10 @@ class Offers:
             return {}
         by_version: dict[Version, list[IndexFile]] = {}
         for file in files:
-            if not file.is_wheel or file.yanked is not None:
-                continue
-            try:
-                parsed = parse_wheel_name(file.file_name)
-            except FormatError:
-                continue
-            by_version.setdefault(parsed.parsed_version, []).append(file)
-        wanted = Requirement(name)
-        taken = {version: choose(wanted, same, self.target, pre=True).chosen for version, same in by_version.items()}
+            if file.yanked is None and (parsed := wheel_name_or_none(file.file_name)):
+                by_version.setdefault(parsed.parsed_version, []).append(file)
+        asked = Requirement(name)
+        taken = {version: choose(asked, same, self.target, pre=True).chosen for version, same in by_version.items()}
         return {version: file for version, file in taken.items() if file is not None}
 
 

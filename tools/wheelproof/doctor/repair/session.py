@@ -13,7 +13,7 @@ from wheel_checks.fixes.goal import Goal
 from wheel_checks.model import CheckResult, Severity, Unavailable
 from wheel_checks.phrases import joined
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installers.config import IndexConfig, configured_indexes
+from wheel_checks.sources.installers.config import configured_indexes
 from wheel_checks.sources.installers.files import flag
 from wheelproof.doctor.diagnosis import Diagnosis
 from wheelproof.doctor.repair.carrying_out import Repair
@@ -112,7 +112,7 @@ class Session:
             without_new_lock(Path(contents.prefix)),
             HttpClient(offline=self.offline or bool(flag(self.environ, "UV_OFFLINE"))) as client,
         ):
-            offers = Offers(client, _trusted(config), interpreter)
+            offers = Offers(client, replace(config, refused=()), interpreter)  # indexes only the tree names: not asked
             graph = Graph(own, offers.target.markers())
             plan = Planner(self.facts, contents, graph, offers, environ).plan(goal)
             return Repair(plan, Solver(contents, graph, offers.config, environ), self.facts)
@@ -137,11 +137,6 @@ class Session:
             if one.fix and one.fix.goal:
                 goal = one.fix.goal if goal is None else goal | one.fix.goal
         return Goals(goal, frozenset(one.rule for one in mended), tuple(dict.fromkeys(notes)))
-
-
-def _trusted(config: IndexConfig) -> IndexConfig:
-    """The configuration without indexes that only a tree names, which are reported instead."""
-    return replace(config, refused=())
 
 
 def _is_same(one: CheckResult, before: CheckResult) -> bool:

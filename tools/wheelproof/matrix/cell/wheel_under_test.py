@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import UsageError
 from wheel_checks.formats.index.page import IndexFile, file_from_url
+from wheel_checks.parsing import requirement_or_none
 from wheel_checks.phrases import and_so_on
 from wheel_checks.targets.selection import choose
 from wheelproof.matrix.model import Cell
@@ -39,10 +40,9 @@ def _requirement(cell: Cell, folder: Path) -> str:
         if not found:
             raise UsageError(f"{cell.id}: no file matches wheel = {text!r} in {folder}", expected=_EXPECTED)
         return _fitting(cell, [_linked((folder / name).absolute().as_uri()) for name in found])
-    try:
-        return str(Requirement(text))
-    except InvalidRequirement:
-        raise UsageError(f"{cell.id}: wheel = {text!r} is not a requirement", expected=_EXPECTED) from None
+    if requirement := requirement_or_none(text):
+        return str(requirement)
+    raise UsageError(f"{cell.id}: wheel = {text!r} is not a requirement", expected=_EXPECTED)
 
 
 def _linked(url: str) -> IndexFile:

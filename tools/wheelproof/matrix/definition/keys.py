@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -18,6 +17,7 @@ from wheel_checks.errors import UsageError
 from wheel_checks.facts.gpu.compile_targets import parse_target
 from wheel_checks.formats.documents import Ratio
 from wheel_checks.formats.secrets import redact
+from wheel_checks.parsing import requirement_or_none
 from wheel_checks.targets.target import OLDEST_GLIBC, parse_python
 from wheelproof.matrix.model import GPU_RUNNER, LATEST, NIGHTLY, Accelerator, Known, Smoke
 
@@ -67,10 +67,9 @@ def _name(text: str) -> str:
 
 
 def _package(text: str) -> str:
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement:
-        raise UsageError(f"{text[:80]!r} is not a requirement", expected="one such as numpy or triton==3.6.0") from None
+    requirement = requirement_or_none(text)
+    if requirement is None:
+        raise UsageError(f"{text[:80]!r} is not a requirement", expected="one such as numpy or triton==3.6.0")
     if canonicalize_name(requirement.name) == "torch":
         raise UsageError("torch has its own axis", expected="further packages")
     return text
@@ -83,12 +82,9 @@ def _module(text: str) -> str:
 
 
 def _requirement_or_file(text: str) -> str:
-    if not is_file_name(text):
-        try:
-            Requirement(text)
-        except InvalidRequirement:
-            expected = "one such as numpy<3, or the path of a file of them that ends in .txt"
-            raise UsageError(f"{text[:80]!r} is not a requirement", expected=expected) from None
+    if not is_file_name(text) and requirement_or_none(text) is None:
+        expected = "one such as numpy<3, or the path of a file of them that ends in .txt"
+        raise UsageError(f"{text[:80]!r} is not a requirement", expected=expected)
     return text
 
 

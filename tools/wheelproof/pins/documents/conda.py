@@ -7,9 +7,8 @@ import re
 from wheel_checks.errors import FormatError
 from wheelproof.pins.documents.names import normalized, project_of
 from wheelproof.pins.documents.notices import of_requirement
-from wheelproof.pins.documents.source import Source
 from wheelproof.pins.documents.yaml_scan import scan
-from wheelproof.pins.model import Document, Form, FoundRequirement, Notice, Place, Role, Span
+from wheelproof.pins.model import Document, Form, FoundRequirement, Notice, Place, Role, Source, Span
 
 _CONDA_NAME = re.compile(r"(?:[\w.-]+(?:/[\w-]+)?::)?([A-Za-z0-9._-]+)")  # channel::name
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from wheelproof.pins.documents.names import normalized
-from wheelproof.pins.documents.source import Source
-from wheelproof.pins.model import Document, FoundRequirement, Notice, Place, Role
+from wheelproof.pins.model import Document, FoundRequirement, Notice, Place, Role, Source
 
 _ADVICE = {
     "uv.lock": "`uv sync --inexact` with torch in exclude-dependencies, or `uv lock` after the rewrite",

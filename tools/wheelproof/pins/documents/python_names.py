@@ -8,8 +8,7 @@ import warnings
 from collections import Counter
 
 from wheel_checks.errors import FormatError
-from wheelproof.pins.documents.source import Source
-from wheelproof.pins.model import ItemList, Span
+from wheelproof.pins.model import ItemList, Source, Span
 
 _BETWEEN = re.compile(r"\s+|#[^\r\n]*|\\\r?\n")
 _ADDING = frozenset({"append", "extend", "update"})

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from wheel_checks.errors import FormatError, NotFoundError, SourceError, UsageError
 from wheel_checks.sources.regular_file import read_start
-from wheelproof.pins.documents.source import LARGEST, Source, decode
-from wheelproof.pins.model import Document
+from wheelproof.pins.documents.source import LARGEST, decode
+from wheelproof.pins.model import Document, Source
 
 # kind: (module of wheelproof.pins.documents, whether a PEP 263 line declares the encoding)
 READERS = {

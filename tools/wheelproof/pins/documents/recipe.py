@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from wheel_checks.errors import FormatError
 from wheelproof.pins.documents.conda import conda_name
-from wheelproof.pins.documents.source import Source
 from wheelproof.pins.documents.yaml_scan import Item, scan
-from wheelproof.pins.model import Document, Form, FoundRequirement, Notice, Place, Role
+from wheelproof.pins.model import Document, Form, FoundRequirement, Notice, Place, Role, Source
 
 _SECTIONS = {"build", "host", "run", "run_constrained", "run_constraints"}
 _CODE = re.compile(r"\{[{%]|\$\{\{")

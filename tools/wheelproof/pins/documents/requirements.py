@@ -8,8 +8,7 @@ from pathlib import Path
 from wheel_checks.formats.requirements_lines import COMMENT, OPTION, LogicalLine, logical_lines, setting, split_options
 from wheelproof.pins.documents.names import project_of
 from wheelproof.pins.documents.notices import of_requirement
-from wheelproof.pins.documents.source import Source
-from wheelproof.pins.model import Document, FoundRequirement, IndexOption, Notice, Place, Role, Span
+from wheelproof.pins.model import Document, FoundRequirement, IndexOption, Notice, Place, Role, Source, Span
 
 _HASH = re.compile(r"--hash[=\s]\s*\S+")
 _BUT_HASHES = re.compile(r"--hash[=\s]\s*\S+|[\s\\]")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 from wheel_checks.errors import FormatError
-from wheelproof.pins.documents.source import Source
 from wheelproof.pins.documents.toml.pyproject import SCRIPT_PLACES
 from wheelproof.pins.documents.toml.requirements import read_toml
-from wheelproof.pins.model import Document, Span
+from wheelproof.pins.model import Document, Source, Span
 
 _BEGIN, _END = "# /// script", "# ///"
 _PREFIX = re.compile(r"^# ?", re.MULTILINE)

@@ -11,8 +11,7 @@ from pathlib import Path
 from wheel_checks.errors import FormatError
 from wheelproof.pins.documents.names import project_of
 from wheelproof.pins.documents.notices import of_requirement
-from wheelproof.pins.documents.source import Source
-from wheelproof.pins.model import Document, FoundRequirement, ItemList, Notice, Place, Role, Span
+from wheelproof.pins.model import Document, FoundRequirement, ItemList, Notice, Place, Role, Source, Span
 
 LONGEST_LINE = 10_000  # characters
 

@@ -17,8 +17,7 @@ from pathlib import Path
 from wheelproof.pins.documents.names import project_of
 from wheelproof.pins.documents.notices import of_requirement
 from wheelproof.pins.documents.python_names import Literals, parse
-from wheelproof.pins.documents.source import Source
-from wheelproof.pins.model import Document, FoundRequirement, ItemList, Notice, Place, Role
+from wheelproof.pins.model import Document, FoundRequirement, ItemList, Notice, Place, Role, Source
 
 _KEYWORDS = {
     "install_requires": Role.RUNTIME,

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import codecs
 import re
-from bisect import bisect_right
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from wheel_checks.errors import FormatError
+from wheelproof.pins.model import Source
 
 LARGEST = 16 * 1024 * 1024  # bytes; a compiled requirements file with every hash has one or two MiB
 
@@ -21,38 +19,6 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)")  # PEP 263
-_NEWLINE = re.compile(r"\r\n|\r|\n")
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A file: its ``data``, and its ``text`` without the byte order mark, which is ``mark``."""
-
-    path: Path
-    data: bytes
-    text: str
-    encoding: str = "utf-8"
-    mark: bytes = b""
-    _starts: list[int] = field(default_factory=list, repr=False, compare=False)
-
-    def position(self, offset: int) -> tuple[int, int]:
-        """The line and column, from 1, of an offset in the text."""
-        if not self._starts:
-            self._starts.extend([0, *(match.end() for match in _NEWLINE.finditer(self.text))])
-        line = bisect_right(self._starts, offset)
-        return line, offset - self._starts[line - 1] + 1
-
-    def byte_offsets(self, offsets: Iterable[int]) -> dict[int, int]:
-        """The offsets in the data of offsets in the text."""
-        if self.text.isascii() and self.encoding == "utf-8":
-            return {offset: offset + len(self.mark) for offset in offsets}
-        found: dict[int, int] = {}
-        done, position = 0, len(self.mark)
-        for offset in sorted(set(offsets)):
-            position += len(self.text[done:offset].encode(self.encoding))
-            found[offset] = position
-            done = offset
-        return found
 
 
 def decode(path: Path, data: bytes, *, declared: bool = True) -> Source:

@@ -12,9 +12,8 @@ from wheelproof.pins.documents.commands.unread import unread_commands
 from wheelproof.pins.documents.names import project_of
 from wheelproof.pins.documents.notices import of_requirement
 from wheelproof.pins.documents.setup_cfg import Line, option_lines, parse
-from wheelproof.pins.documents.source import Source
 from wheelproof.pins.documents.toml.requirements import Where, read_toml
-from wheelproof.pins.model import Document, FoundRequirement, Notice, Place, Role
+from wheelproof.pins.model import Document, FoundRequirement, Notice, Place, Role, Source
 
 PLACES = (
     Where("env_run_base.deps", Role.GROUP),

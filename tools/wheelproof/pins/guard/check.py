@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, SourceError, UsageError
 from wheel_checks.facts.pins.guard import GuardFacts, GuardSetting, Kind
 from wheel_checks.formats.documents import parse_toml
+from wheel_checks.parsing import requirements_in
 from wheel_checks.sources.environment import Environment
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.regular_file import read_whole
@@ -207,13 +207,7 @@ def _of_texts(kind: Kind, origin: str, texts: Sequence[str]) -> GuardSetting:
     """A setting of a list: names for excludes and builds, requirements else; other texts are left to the installer."""
     if kind in (Kind.EXCLUDE, Kind.NO_ISOLATION):
         return GuardSetting(kind, origin, packages=tuple(str(canonicalize_name(text)) for text in texts if text))
-    parsed = []
-    for text in texts:
-        try:
-            parsed.append(Requirement(text))
-        except InvalidRequirement:
-            continue
-    return GuardSetting(kind, origin, tuple(parsed))
+    return GuardSetting(kind, origin, tuple(requirements_in(texts)))
 
 
 def _list(value: object) -> list[Any]:

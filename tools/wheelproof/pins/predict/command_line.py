@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
-
+from wheel_checks.parsing import requirement_or_none
 from wheelproof.pins.documents.commands.options import Option, options_of, with_effect
 from wheelproof.pins.installers import PIP, UV
 from wheelproof.pins.predict.step import Step, Verb
@@ -265,11 +264,9 @@ def _passed(name: str, option: Option, value: str, folder: Path) -> tuple[str, .
 
 
 def _operand(step: Step, value: str) -> Step:
-    try:
-        Requirement(value)
-    except InvalidRequirement:
-        return replace(step, typed=(*step.typed, Typed(TypedKind.PROJECT, value)))
-    return replace(step, requirements=(*step.requirements, value))
+    if requirement_or_none(value):
+        return replace(step, requirements=(*step.requirements, value))
+    return replace(step, typed=(*step.typed, Typed(TypedKind.PROJECT, value)))
 
 
 def _options(words: list[str], options: Mapping[str, Option]) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -20,6 +20,7 @@ from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.resolution import metadata_reader
 from wheel_checks.formats.index.page import IndexFile, file_from_url
 from wheel_checks.model import Unavailable
+from wheel_checks.parsing import requirements_in
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.simple_index import SimpleIndex
@@ -93,7 +94,7 @@ class Effect:
         if old is not None and old.version == version and name not in self.dry.removed and self.installer == UV:
             return replace(old, folder=folder)
         if name in self.dry.requirements:
-            return Copy(name, version, folder, tuple(_parsed(self.dry.requirements[name])))
+            return Copy(name, version, folder, tuple(requirements_in(self.dry.requirements[name])))
         if not self.watch.role(name):
             return Copy(name, version, folder)
         file = self.file(name)
@@ -185,16 +186,6 @@ class Effect:
             return file.file_name, read_planned(planned, Depth.QUICK, self._client).accelerator
         except (WheelproofError, ValueError) as error:
             return file.file_name, Unavailable(str(error))
-
-
-def _parsed(texts: Sequence[str]) -> list[Requirement]:
-    found = []
-    for text in texts:
-        try:
-            found.append(Requirement(text))
-        except InvalidRequirement:
-            continue
-    return found
 
 
 def _is_below(path: str, folder: str) -> bool:

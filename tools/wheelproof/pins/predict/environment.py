@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import distributions
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from wheel_checks.errors import NotFoundError
 from wheel_checks.facts.pins.import_order import Copy
 from wheel_checks.facts.pins.outcome import extras_of
 from wheel_checks.facts.stack.facts import LinkedPackage
 from wheel_checks.model import Unavailable
+from wheel_checks.parsing import requirements_in, version_or_none
 from wheel_checks.sources.environment import Environment, find_environment
 from wheel_checks.targets.target import DEFAULT_GLIBC, OLDEST_GLIBC, Target
 
@@ -32,27 +32,9 @@ def read_packages(environment: Environment) -> dict[str, LinkedPackage]:
     for distribution in distributions(path=[entry.path for entry in environment.entries]):
         name, version = ((distribution.metadata.get_all(key) or [""])[0] for key in ("Name", "Version"))
         normalised = str(canonicalize_name(name))
-        if normalised and normalised not in found and _is_version(version):
-            found[normalised] = LinkedPackage(normalised, version, _requirements(distribution.requires or ()))
+        if normalised and normalised not in found and version_or_none(version):
+            found[normalised] = LinkedPackage(normalised, version, tuple(requirements_in(distribution.requires or ())))
     return found
-
-
-def _is_version(text: str) -> bool:
-    try:
-        Version(text)
-    except InvalidVersion:
-        return False
-    return True
-
-
-def _requirements(texts: list[str] | tuple[str, ...]) -> tuple[Requirement, ...]:
-    parsed = []
-    for text in texts:
-        try:
-            parsed.append(Requirement(text))
-        except InvalidRequirement:
-            continue
-    return tuple(parsed)
 
 
 def installed_version(name: str, python: str, variables: Mapping[str, str]) -> tuple[str, Version]:

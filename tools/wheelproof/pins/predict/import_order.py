@@ -14,13 +14,12 @@ from importlib.metadata import Distribution, distributions
 from pathlib import PurePosixPath
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from wheel_checks.errors import SourceError
 from wheel_checks.facts.pins.families import families, is_glob
 from wheel_checks.facts.pins.import_order import Copy, ImportOrder
+from wheel_checks.parsing import requirements_in, version_or_none
 from wheel_checks.process.child import StartError, run
 from wheel_checks.sources.environment import Environment
 from wheel_checks.sources.scratch_folder import scratch_folder
@@ -151,14 +150,10 @@ def copy_of(distribution: Distribution, folder: int) -> Copy | None:
     """A distribution as a copy; None for one without a readable name and version, which installers pass over too."""
     metadata = distribution.metadata
     name, version = ((metadata.get_all(key) or [""])[0] for key in ("Name", "Version"))
-    try:
-        Version(version)
-    except InvalidVersion:
-        return None
     normalised = str(canonicalize_name(name))
-    if not normalised:
+    if version_or_none(version) is None or not normalised:
         return None
-    requirements = tuple(_requirements(distribution.requires or ()))
+    requirements = tuple(requirements_in(distribution.requires or ()))
     return Copy(normalised, version, folder, requirements, _modules(distribution))
 
 
@@ -174,14 +169,6 @@ def _modules(distribution: Distribution) -> frozenset[str]:
         ):
             found.add(parts[0].partition(".")[0])
     return frozenset(found)
-
-
-def _requirements(texts: Iterable[str]) -> Iterator[Requirement]:
-    for text in texts:
-        try:
-            yield Requirement(text)
-        except InvalidRequirement:
-            continue
 
 
 def _loose(order: ImportOrder, modules: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from wheel_checks.errors import SourceError, UsageError, WheelproofError
 from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.lock.model import LockedPackage
 from wheel_checks.formats.secrets import redact_text
+from wheel_checks.parsing import version_or_none
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installers.config import IndexConfig
 from wheel_checks.sources.requirement_files import is_built
@@ -280,11 +280,10 @@ def _locked(
     Those that are requested by their address are ``direct``.
     """
     for name, version in dry.installed.items():
-        try:
-            known = search.folder.archives.get((name, Version(version)))
-        except InvalidVersion:
+        parsed = version_or_none(version)
+        if parsed is None:
             continue
-        if known is not None:
+        if known := search.folder.archives.get((name, parsed)):
             stub = f"{name.replace('-', '_')}-{known[0].version}-py3-none-any.whl"
             yield LockedPackage(name, version, (IndexFile(stub, (search.folder.folder / stub).as_uri()),))
             continue

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
-
 from wheel_checks.errors import NotFoundError, UsageError
 from wheel_checks.formats.lock.model import PDM, POETRY, PYLOCK, UV
 from wheel_checks.formats.lock.reading import format_by_name, is_lock_name
+from wheel_checks.parsing import requirement_or_none
 from wheelproof.pins.installers import UV as UV_INSTALLER
 from wheelproof.pins.predict.images import is_image_file, steps_of_image, steps_of_script
 from wheelproof.pins.predict.step import Step, Verb
@@ -87,11 +86,9 @@ def _of_lock(word: str, path: Path) -> Step:
 
 def _is_place(word: str, folder: Path) -> bool:
     """Whether a word names a folder with a project, or a wheel, as pip and uv decide it."""
-    try:
-        if Requirement(word).url is None:
-            return False
-    except InvalidRequirement:
-        pass
+    requirement = requirement_or_none(word)
+    if requirement is not None and requirement.url is None:
+        return False
     bare = word.partition("[")[0]
     looks = bare in (".", "..") or "/" in bare or bare.endswith(".whl")
     return "://" not in word and looks and (folder / bare).exists()

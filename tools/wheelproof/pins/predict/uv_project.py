@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 
 from wheel_checks.errors import SourceError, UsageError
 from wheel_checks.facts.stack.facts import Conflict
 from wheel_checks.formats.secrets import redact_text
+from wheel_checks.parsing import requirements_in
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.file_urls import is_file_url
 from wheel_checks.sources.requirement_files import read_requirements_file
@@ -211,11 +212,7 @@ def _requirements(document: Mapping[str, Any], step: Step) -> Iterator[Requireme
     project, groups = table(document, "project"), table(document, "dependency-groups")
     lists = [project.get("dependencies"), *table(document, "project", "optional-dependencies").values()]
     for texts in [*lists, *groups.values(), list(step.requirements)]:
-        for text in texts if isinstance(texts, list) else []:
-            try:
-                yield Requirement(text) if isinstance(text, str) else Requirement("")
-            except InvalidRequirement:
-                continue
+        yield from requirements_in(text for text in texts if isinstance(text, str)) if isinstance(texts, list) else ()
 
 
 def _untrusted(document: Mapping[str, Any], project: Path, trust: Trust) -> Iterator[Address]:

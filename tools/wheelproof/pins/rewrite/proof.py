@@ -6,9 +6,9 @@ from wheel_checks.errors import FormatError
 from wheelproof.pins.documents.reading import READERS, read_source
 from wheelproof.pins.documents.script import metadata_of
 from wheelproof.pins.documents.setup_cfg import parse
-from wheelproof.pins.documents.source import Source, decode
+from wheelproof.pins.documents.source import decode
 from wheelproof.pins.documents.toml.requirements import parse_toml, verify
-from wheelproof.pins.model import FilePlan
+from wheelproof.pins.model import FilePlan, Source
 
 
 def prove(file: FilePlan) -> None:

@@ -230,7 +230,8 @@ def split_library_folders(facts: HostFacts, _expectations: Any) -> Iterator[Find
     folder = strays[0].folder
     if {_library_folder(python, torch.folder), _library_folder(python, folder)} != {"lib", "lib64"}:
         return
-    broken = _is_broken(facts)
+    # An import that was not tried fails if nothing finds a library.
+    broken = import_failed(facts) or (not was_imported(facts) and bool(missing_of_torch(facts)))
     yield Finding(
         f"torch is in {torch.folder}, but {strays[0].name} is in {folder}: lib64 is not a link to lib",
         (Evidence("torch", torch.folder), *(Evidence(one.name, one.folder) for one in strays[:3]), *_unfound(facts)),
@@ -256,7 +257,7 @@ def not_next_to_torch(facts: HostFacts, _expectations: Any) -> Iterator[Finding]
     torch, unfound = installed(facts).torch, _unfound_names(facts)
     gone = {path.rpartition("/")[2] for finding in findings(facts, "WHL702") for path in finding.paths}
     unfound = [name for name in unfound if name not in gone | damaged_files(facts)]
-    if torch is None or not unfound or _is_split(facts):
+    if torch is None or not unfound or any(True for _ in split_library_folders(facts, None)):
         return
     owners = {name: bringer(facts, name) for name in unfound}
     elsewhere = [one for one in _strays(facts) if one.name in owners.values()]
@@ -297,10 +298,6 @@ def _library_folder(python: Interpreter, folder: str) -> str:
     return folder.removeprefix(f"{python.prefix}/").partition("/")[0] if folder.startswith(f"{python.prefix}/") else ""
 
 
-def _is_split(facts: HostFacts) -> bool:
-    return any(True for _ in split_library_folders(facts, None))
-
-
 def _unfound_names(facts: HostFacts) -> list[str]:
     """The libraries of NVIDIA's that torch's own need and the loader does not find, by itself or at all."""
     traced = {} if isinstance(facts.loader, Unavailable) else facts.loader.resolved
@@ -317,8 +314,3 @@ def _unfound_names(facts: HostFacts) -> list[str]:
 def _unfound(facts: HostFacts) -> Iterator[Evidence]:
     if names := _unfound_names(facts):
         yield Evidence("not found", ", ".join(names[:5]), "the loader")
-
-
-def _is_broken(facts: HostFacts) -> bool:
-    """Whether the import failed; if it was not tried, whether nothing finds a library."""
-    return import_failed(facts) or (not was_imported(facts) and bool(missing_of_torch(facts)))

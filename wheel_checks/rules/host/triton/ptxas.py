@@ -40,11 +40,6 @@ OPTED = ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH")
 cause = causes_in(Layer.TRITON, KERNEL)
 
 
-def _that_knows(triton: TritonFacts, sm: int) -> Ptxas | None:
-    """Any ptxas found that knows the GPU."""
-    return next((one for one in triton.ptxas if target(sm) in one.knows), None)
-
-
 def _ptxas_evidence(ptxas: Ptxas) -> Evidence:
     return Evidence(ptxas.role, ptxas.version or ptxas.error, ptxas.path)
 
@@ -83,7 +78,7 @@ def ptxas_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 
 def _better_ptxas(facts: HostFacts, triton: TritonFacts, ptxas: Ptxas, gpu: HostGpu) -> Fix:
-    role, other = role_for(triton, gpu.sm), _that_knows(triton, gpu.sm)
+    role, other = role_for(triton, gpu.sm), next((one for one in triton.ptxas if target(gpu.sm) in one.knows), None)
     if other is not None and ptxas.role in OPTED and other.role == role:
         return Fix(f"Use Triton's own {role} {other.version}, which supports it.", (Unset((ptxas.role,)),))
     if other is not None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from packaging.requirements import InvalidRequirement, Requirement
-
 from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.accelerator.signals import marker_fault
 from wheel_checks.facts.elf.file import read_elf_file
@@ -18,6 +16,7 @@ from wheel_checks.formats.gpu.fatbin import find_declared
 from wheel_checks.formats.wheel.version_file import MAX_SIZE as LARGEST_VERSION_FILE
 from wheel_checks.formats.wheel.version_file import parse_version_file
 from wheel_checks.model import Unavailable
+from wheel_checks.parsing import requirement_or_none
 from wheel_checks.sources.file_tree import FileTree
 from wheel_checks.sources.regular_file import open_regular
 from wheel_checks.targets.target import Target
@@ -90,11 +89,8 @@ def _chunks(read: Callable[[int], bytes]) -> Iterator[bytes]:
 def _triton(torch: Found, target: Target | Unavailable) -> str:
     """Torch's requirement of Triton on this host, without the marker."""
     for name, text in torch.requirements():
-        if name not in _TRITONS:
-            continue
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
+        requirement = requirement_or_none(text) if name in _TRITONS else None
+        if requirement is None:
             continue
         if requirement.marker is not None and not isinstance(target, Unavailable):
             markers = {**target.markers(), "extra": ""}

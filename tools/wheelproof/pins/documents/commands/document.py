@@ -15,8 +15,7 @@ from wheelproof.pins.documents.commands.piece import Piece
 from wheelproof.pins.documents.commands.shell import Word, commands
 from wheelproof.pins.documents.names import normalized, project_of
 from wheelproof.pins.documents.notices import of_requirement
-from wheelproof.pins.documents.source import Source
-from wheelproof.pins.model import Document, Form, FoundRequirement, InstallCommand, Notice, Place, Role
+from wheelproof.pins.model import Document, Form, FoundRequirement, InstallCommand, Notice, Place, Role, Source
 
 _CONDA_NAME = re.compile(r"(?:[\w.-]+(?:/[\w-]+)?::)?([A-Za-z0-9][A-Za-z0-9._-]*)")
 _POETRY_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?(?=$|[@:=<>~^!])")

@@ -10,8 +10,7 @@ from wheelproof.pins.documents.commands.dockerfile import dockerfile_scripts
 from wheelproof.pins.documents.commands.document import document, of_scripts
 from wheelproof.pins.documents.commands.lexer import Dialect
 from wheelproof.pins.documents.commands.piece import Piece
-from wheelproof.pins.documents.source import Source
-from wheelproof.pins.model import Document
+from wheelproof.pins.model import Document, Source
 
 _FENCE = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])?[ \t]*(`{3,}(?=[^`\n]*$)|~{3,})[ \t]*\{?\.?([\w+.#-]*)", re.MULTILINE)
 _DIRECTIVE = re.compile(r"([ \t]*)\.\. +(?:code-block|code|sourcecode|prompt)::[ \t]*(\w*)[ \t]*")

@@ -12,8 +12,7 @@ from wheelproof.pins.documents.commands.cells import cell_script
 from wheelproof.pins.documents.commands.document import document, of_scripts
 from wheelproof.pins.documents.commands.markdown import markdown_scripts
 from wheelproof.pins.documents.commands.piece import Piece
-from wheelproof.pins.documents.source import Source
-from wheelproof.pins.model import Document
+from wheelproof.pins.model import Document, Source
 
 
 def read(source: Source) -> Document:

@@ -8,8 +8,7 @@ from wheelproof.pins.documents.commands.dockerfile import dockerfile_scripts
 from wheelproof.pins.documents.commands.document import document, of_scripts
 from wheelproof.pins.documents.commands.lexer import Dialect
 from wheelproof.pins.documents.commands.piece import Piece
-from wheelproof.pins.documents.source import Source
-from wheelproof.pins.model import Document
+from wheelproof.pins.model import Document, Source
 
 _DOCKERFILE = re.compile(r"(.*\.)?(docker|container)file([._-].*)?", re.IGNORECASE)
 _INSTRUCTION = re.compile(r"(?:[ \t]*(?:#.*)?\r?\n)*[ \t]*(?:FROM|RUN|ARG)[ \t]+\S")

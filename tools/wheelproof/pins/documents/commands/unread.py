@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from wheelproof.pins.documents.source import Source
-from wheelproof.pins.model import Document, Notice, Place
+from wheelproof.pins.model import Document, Notice, Place, Source
 
 _TOOL = re.compile(r"\b(?:pip[\d.]*|uv|conda|mamba|micromamba|poetry|pdm|pixi|rye|pipenv)\b", re.IGNORECASE)
 _VERB = re.compile(r"\b(?:install|add|create|sync|update)\b|\s--with\b")

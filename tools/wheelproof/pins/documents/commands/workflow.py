@@ -17,9 +17,8 @@ from wheelproof.pins.documents.commands.document import document, of_scripts
 from wheelproof.pins.documents.commands.lexer import UNKNOWN, Dialect
 from wheelproof.pins.documents.commands.piece import Piece
 from wheelproof.pins.documents.commands.shell import limited
-from wheelproof.pins.documents.source import Source
 from wheelproof.pins.documents.yaml_scan import without_templates
-from wheelproof.pins.model import Document, Notice, Place
+from wheelproof.pins.model import Document, Notice, Place, Source
 
 LONGEST = 1 << 19  # characters
 DEEPEST = 60

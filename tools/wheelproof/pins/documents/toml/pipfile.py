@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from wheelproof.pins.documents.source import Source
 from wheelproof.pins.documents.toml.requirements import Where, parse_toml, read_toml
-from wheelproof.pins.model import Document, Form, Role
+from wheelproof.pins.model import Document, Form, Role, Source
 
 _OTHER = {"source", "requires", "scripts", "pipenv", "pipfile"}
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from wheelproof.pins.documents.source import Source
 from wheelproof.pins.documents.toml.requirements import Where, read_toml
 from wheelproof.pins.documents.toml.scripts import with_scripts
-from wheelproof.pins.model import Document, Form, Role
+from wheelproof.pins.model import Document, Form, Role, Source
 
 _PREFIXES = ("", "feature.*.", "target.*.", "feature.*.target.*.")
 PLACES = (

@@ -9,11 +9,10 @@ from typing import Any
 
 from wheelproof.pins.documents import tox
 from wheelproof.pins.documents.names import normalized, project_of
-from wheelproof.pins.documents.source import Source
 from wheelproof.pins.documents.toml import hatch, pixi
 from wheelproof.pins.documents.toml.requirements import Where, notices_about, parse_toml, read_toml
 from wheelproof.pins.documents.toml.scripts import with_scripts
-from wheelproof.pins.model import Document, Form, Notice, Role
+from wheelproof.pins.model import Document, Form, Notice, Role, Source
 
 UV = (
     Where("tool.uv.override-dependencies", Role.CONSTRAINT),

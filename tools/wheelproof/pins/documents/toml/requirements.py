@@ -11,7 +11,7 @@ from wheel_checks.formats import documents
 from wheel_checks.formats.toml_spans import Header, Kind, Statement, Value, scan
 from wheelproof.pins.documents.names import normalized, project_of
 from wheelproof.pins.documents.notices import of_requirement
-from wheelproof.pins.documents.source import LARGEST, Source
+from wheelproof.pins.documents.source import LARGEST
 from wheelproof.pins.model import (
     Addition,
     Change,
@@ -23,6 +23,7 @@ from wheelproof.pins.model import (
     Notice,
     Place,
     Role,
+    Source,
     Span,
 )
 

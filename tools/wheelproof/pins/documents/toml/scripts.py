@@ -9,8 +9,7 @@ from dataclasses import replace
 from wheel_checks.formats.toml_spans import Kind, Statement, Value, scan
 from wheelproof.pins.documents.commands.document import document, of_scripts
 from wheelproof.pins.documents.commands.piece import Piece
-from wheelproof.pins.documents.source import Source
-from wheelproof.pins.model import Document, KeyPath
+from wheelproof.pins.model import Document, KeyPath, Source
 
 _INSTALLS = re.compile(r"\b(?:pip[\d.]*|uv|conda|mamba|poetry|pdm|pixi)\s+(?:\S+\s+)*?(?:install|add|sync|run)\b")
 _RUN = re.compile(r"(?:scripts?|tasks?|cmd|commands?|before-.*|repair-.*|test-command|shell|sequence)$")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wheelproof.pins.documents.source import Source
 from wheelproof.pins.documents.toml.pyproject import UV, uv_notices
 from wheelproof.pins.documents.toml.requirements import parse_toml, read_toml
-from wheelproof.pins.model import Document
+from wheelproof.pins.model import Document, Source
 
 PLACES = tuple(replace(where, path=where.path.removeprefix("tool.uv.")) for where in UV)
 

@@ -113,7 +113,7 @@ def _pip(
         return Prepared(arguments, variables, f"{guard.title} held: the lock leaves it alone", refused, watch)
     added, plain = _constraints(guard, rest, variables)
     if verb == "install":
-        if not _isolates_nothing(rest, variables):
+        if not ("--no-build-isolation" in rest or variables.get("UV_NO_BUILD_ISOLATION", "").lower() in _TRUE):
             for name in guard.settings["extensions"]:
                 added += ["--no-build-isolation-package", name]
         if "--exact" in rest:
@@ -160,10 +160,6 @@ def _constraints(guard: Guard, rest: Sequence[str], variables: Mapping[str, str]
     if "UV_NO_CACHE" not in plain and not {"-n", "--no-cache"} & set(rest) and not values_of(rest, "--cache-dir"):
         plain["UV_CACHE_DIR"] = cache_of(guard, variables)
     return added, plain
-
-
-def _isolates_nothing(rest: Sequence[str], variables: Mapping[str, str]) -> bool:
-    return "--no-build-isolation" in rest or variables.get("UV_NO_BUILD_ISOLATION", "").lower() in _TRUE
 
 
 def _shown(added: Sequence[str]) -> str:

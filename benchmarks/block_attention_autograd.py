@@ -1,7 +1,5 @@
 """Attention within blocks as a function that torch differentiates, with a rotary embedding before it or without."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -67,7 +65,7 @@ class _Attention(torch.autograd.Function):  # type: ignore[misc]  # where types 
         return block_diagonal_attention(q, k, v, blocks, scale=scale)
 
     @staticmethod
-    @once_differentiable
+    @once_differentiable  # type: ignore[untyped-decorator]  # as above
     def backward(ctx: Any, dout: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         q, k, v, blocks, cos_sin = ctx.saved_tensors
         dout = dout if dout.stride(-1) == 1 else dout.contiguous()  # the gradient of a sum is one element, expanded
