@@ -408,9 +408,9 @@ BUILDS = (
 
 def judge(way: Way, world: GuardedWorld, done: Done) -> str:
     """How a command ended under the guard."""
-    is_said = "torch-guard: " in done.words
+    is_reported = "torch-guard: " in done.words
     if not world.venv.exists() or not world.is_intact or (way.shows and way.shows in done.words.splitlines()):
-        return "loud" if done.status and is_said else "SILENT"
+        return "loud" if done.status and is_reported else "SILENT"
     if done.status == 0:
         return "kept"
     return "restored" if "restored" in done.words else "refused"

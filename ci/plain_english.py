@@ -5,18 +5,21 @@ usage: python ci/plain_english.py [--lines]
 Counts each habit of ``ci/plain_english.toml`` in 100,000 words of text for people: documentation, and the docstrings,
 comments and messages of the code and its tests. ``--lines`` names each place. Code in backticks and between the braces
 of an f-string does not count. A habit with ``explained = true`` is counted in docstrings and comments of code alone.
-The exit code is 1 when a habit is more than ``TIMES`` as frequent as in the packages of the table, else 0.
+``identifiers`` lists words that no name in the product contains.
+The exit code is 1 when a habit is more than ``TIMES`` as frequent as in the packages of the table, or a name contains
+such a word, else 0.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import io
 import re
 import sys
 import tokenize
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,6 +46,8 @@ FOREIGN = (
     "ci/kernel_faults",
     "tests/ci/test_plain_english.py",
 )
+PRODUCT = ("tools", "wheel_checks", "kernels_smoke")
+_PART = re.compile(r"[a-z]+")
 _CODE = re.compile(r"``[^`]*``|`[^`\n]*`")
 _FORMATTED = re.compile(r"^[rRbBuU]*[fF]")
 _WORD = re.compile(r"[A-Za-z][A-Za-z']*")
@@ -60,8 +65,11 @@ def main() -> int:
     print(
         f"{words[id(everything)]:,} words, {words[id(explained)]:,} of docstrings and comments; occurrences in 100,000"
     )
-    failed = 0
-    for habit in tomllib.loads(TABLE.read_text(encoding="utf-8"))["habit"]:
+    table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    named = list(identifiers(frozenset(table["identifiers"]["words"]), table["identifiers"]["kept"]))
+    print("".join(f"  {place}: rename it\n" for place in named), end="")
+    failed = len(named)
+    for habit in table["habit"]:
         pattern = re.compile(habit["pattern"])  # case counts: None is a value of Python
         lines = explained if habit.get("explained") else everything
         found = [(path, number, line) for path, number, line, _ in lines if pattern.search(line)]
@@ -80,6 +88,17 @@ def main() -> int:
 def most(peers: float) -> float:
     """The allowed rate, from the rate of the peers."""
     return TIMES * max(peers, RARE)
+
+
+def identifiers(words: frozenset[str], kept: Mapping[str, str]) -> Iterator[str]:
+    """The places in the product that give something a name with one of ``words``; ``kept`` are names of reports."""
+    for path in sorted(path for package in PRODUCT for path in (ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            name = getattr(node, "name", None) or getattr(node, "arg", None)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                name = node.id
+            if isinstance(name, str) and name not in kept and not words.isdisjoint(_PART.findall(name.lower())):
+                yield f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}: {name}"
 
 
 def text() -> Iterator[Line]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+from ci import plain_english
 from ci.plain_english import most, prose
 
 
@@ -35,3 +37,11 @@ def test_docstrings_and_comments_are_known_from_other_strings() -> None:
 
 def test_a_word_that_the_packages_never_have_may_be_rare() -> None:
     assert 0 < most(0) < most(1) == 3
+
+
+def test_names_with_such_words_are_found_where_they_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "a.py").write_text("def f(told: int) -> None:\n    SAID_TWICE = told\n    kept_asked = 1\n")
+    monkeypatch.setattr(plain_english, "ROOT", tmp_path)
+    found = list(plain_english.identifiers(frozenset({"told", "said", "asked"}), {"kept_asked": "a field"}))
+    assert found == ["tools/a.py:1: told", "tools/a.py:2: SAID_TWICE"]

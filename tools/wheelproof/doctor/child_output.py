@@ -109,42 +109,42 @@ class ChildOutput:
 
     def as_torch(self) -> TorchProbe:
         """The part of torch: a hang or a crash in the kernel is not its fault."""
-        told = {name: value for one in self.messages if "kernel" not in one for name, value in one.items()}
+        reported = {name: value for one in self.messages if "kernel" not in one for name, value in one.items()}
         steps = dict(self.each("step"))
         end = self._honest_end
-        if told.get("at") == KERNEL_STEP:
+        if reported.get("at") == KERNEL_STEP:
             steps.pop(KERNEL_STEP, None)
             end = ChildEnd(seconds=round(sum(steps.values()), 3))
-        hurried = end.hang and bool(told.get("hurried"))
+        hurried = end.hang and bool(reported.get("hurried"))
         if hurried:
             end = ChildEnd(seconds=end.seconds)
         broke = hurried or end.hang or bool(end.signal) or bool(end.exit_code)
         if broke and not (hurried or end.hang or end.signal):  # a library has ended the process
-            said = f"the process exited with code {end.exit_code}: {_last_line(end.output)}"
-            told["init_error" if told.get("imported") else "error"] = said
+            exited = f"the process exited with code {end.exit_code}: {_last_line(end.output)}"
+            reported["init_error" if reported.get("imported") else "error"] = exited
         return TorchProbe(
             end,
-            told.get("imported", False),
-            told.get("version", ""),
-            told.get("cuda", ""),
-            told.get("path", ""),
-            told.get("available"),
-            told.get("devices", 0),
-            told.get("error", ""),
-            self._stack if broke else told.get("trace", ""),
-            told.get("init_error", ""),
-            told.get("computes"),
+            reported.get("imported", False),
+            reported.get("version", ""),
+            reported.get("cuda", ""),
+            reported.get("path", ""),
+            reported.get("available"),
+            reported.get("devices", 0),
+            reported.get("error", ""),
+            self._stack if broke else reported.get("trace", ""),
+            reported.get("init_error", ""),
+            reported.get("computes"),
             tuple(self.each("warning")),
-            told.get("at", "start") if broke else "",
+            reported.get("at", "start") if broke else "",
             steps,
-            tuple(told.get("names") or ()),
-            told.get("device", ""),
-            told.get("computes_on_cpu"),
+            tuple(reported.get("names") or ()),
+            reported.get("device", ""),
+            reported.get("computes_on_cpu"),
             StartUp(
                 tuple(VariableChange(*change) for change in self.each("change")),
-                *(tuple(told.get(name) or ()) for name in ("standard", "extensions", "suffixes")),
+                *(tuple(reported.get(name) or ()) for name in ("standard", "extensions", "suffixes")),
             ),
-            computed=told.get("computed", 0),
+            computed=reported.get("computed", 0),
             hurried=hurried,
         )
 

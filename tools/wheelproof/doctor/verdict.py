@@ -36,8 +36,8 @@ def answer_host(
             return Answer(Verdict.FAIL if errors else Verdict.UNDECIDED, sentence, _ABOUT, reasons)
         verdict = Verdict.FAIL if errors else Verdict.UNDECIDED
         message = diagnosis.root.message
-        sentence, said = (message, ()) if message.startswith(state) else (state, (message,))
-        return Answer(verdict, sentence, _ABOUT, said, decided_by=(diagnosis.root.rule,))
+        sentence, reasons = (message, ()) if message.startswith(state) else (state, (message,))
+        return Answer(verdict, sentence, _ABOUT, reasons, decided_by=(diagnosis.root.rule,))
     if errors:
         rules = tuple(dict.fromkeys(result.rule for result in errors))
         return Answer(Verdict.FAIL, *_what_fails(facts, errors), decided_by=rules)

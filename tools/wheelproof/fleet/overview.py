@@ -95,14 +95,14 @@ def _cause_table(causes: Sequence[tuple[str, bool, list[tuple[str, CheckResult]]
         messages = Counter(result.message for _, result in where)
         message = messages.most_common(1)[0][0]
         first = next(result for _, result in where if result.message == message)
-        told = f"{message} (and {len(messages) - 1:,} other wordings)" if len(messages) > 1 else message
+        text = f"{message} (and {len(messages) - 1:,} other wordings)" if len(messages) > 1 else message
         kind = "not checked" if first.outcome is Outcome.ERROR else str(first.severity)
         names = folded([name for name, _ in where], _PARTS)
         fix = ""
         if first.fix:
             commands = (line.text for line in fix_lines(first.fix) if not line.text.startswith("# "))
             fix = ": ".join([first.fix.summary.rstrip("."), *islice(commands, 1)])
-        rows.append((rule, f"{kind}{', root cause' * is_root}", f"{len(where):,}", names, told, fix))
+        rows.append((rule, f"{kind}{', root cause' * is_root}", f"{len(where):,}", names, text, fix))
     if rows:
         yield Table(
             "Causes, by rule", ("rule", "is", "hosts", "which", "what", "fix"), tuple(rows), frozenset({"hosts"})

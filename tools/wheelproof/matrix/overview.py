@@ -25,7 +25,7 @@ def overview(report: Report, cells: Sequence[CellFacts]) -> Overview:
     """The table of cells, the table of steps, and known or kept results."""
     verdicts = {subject.id: report.verdict_of(subject) for subject in report.subjects}
     passed = sum(verdict == "pass" for verdict in verdicts.values())
-    told = f"{passed} of {len(cells)} cells pass" if passed < len(cells) else f"all {len(cells)} cells pass"
+    headline = f"{passed} of {len(cells)} cells pass" if passed < len(cells) else f"all {len(cells)} cells pass"
     columns = ("cell", "torch", "GPU code", "imported on", "kernels", "machine code", "seconds", "verdict")
     rows = tuple((*_row(cell), str(verdicts[cell.id])) for cell in cells)
     states = {(number, len(columns) - 1): verdicts[cell.id] for number, cell in enumerate(cells)}
@@ -34,7 +34,7 @@ def overview(report: Report, cells: Sequence[CellFacts]) -> Overview:
         Table("Cells", columns, rows, frozenset({"seconds"}), states),
         Table("Seconds of each step", ("cell", *names), tuple(_step_row(cell, names) for cell in cells)),
     )
-    return Overview(told, tables, notes=tuple(_notes(cells)))
+    return Overview(headline, tables, notes=tuple(_notes(cells)))
 
 
 def _row(cell: CellFacts) -> tuple[str, ...]:
@@ -52,10 +52,10 @@ def _row(cell: CellFacts) -> tuple[str, ...]:
 
 
 def _step_row(cell: CellFacts, names: Iterable[str]) -> tuple[str, ...]:
-    told = {
+    results = {
         step.name: "FAILED" if step.failure else f"{step.seconds:.1f}{' (kept)' * step.kept}" for step in cell.steps
     }
-    return (cell.id, *(told.get(name, "-") for name in names))
+    return (cell.id, *(results.get(name, "-") for name in names))
 
 
 def _smoke_phrase(kind: str, document: SmokeDocument) -> str:

@@ -59,8 +59,8 @@ def make_report(
         selection,
         cost=sum((Cost(summary["bytes_read"], summary["requests"]) for summary in read), NO_COST),
     )
-    told = overview(report, cells)
-    return replace(report, overview=replace(told, notes=(*told.notes, *notes)))
+    shown = overview(report, cells)
+    return replace(report, overview=replace(shown, notes=(*shown.notes, *notes)))
 
 
 def cell_json(cell: CellFacts) -> dict[str, Any]:

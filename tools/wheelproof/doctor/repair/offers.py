@@ -133,8 +133,8 @@ class Offers:
         for file in files:
             if file.yanked is None and (parsed := wheel_name_or_none(file.file_name)):
                 by_version.setdefault(parsed.parsed_version, []).append(file)
-        asked = Requirement(name)
-        taken = {version: choose(asked, same, self.target, pre=True).chosen for version, same in by_version.items()}
+        wanted = Requirement(name)
+        taken = {version: choose(wanted, same, self.target, pre=True).chosen for version, same in by_version.items()}
         return {version: file for version, file in taken.items() if file is not None}
 
 

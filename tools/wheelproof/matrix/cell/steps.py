@@ -200,8 +200,8 @@ class Steps:
             expected = f"; expected {error.expected}" if error.expected else ""
             attempts = 1 + self.retries * isinstance(error, NetworkError)
             record = replace(record, failure=f"{error.what}{expected}", hint=error.hint, attempts=attempts)
-        told = str(log) if log.exists() and log.stat().st_size else ""
-        write_record(path, replace(record, seconds=round(time.monotonic() - self.begun, 3), log=told))
+        shown = str(log) if log.exists() and log.stat().st_size else ""
+        write_record(path, replace(record, seconds=round(time.monotonic() - self.begun, 3), log=shown))
         if record.failure:
             self.failed.append(name)
             return None

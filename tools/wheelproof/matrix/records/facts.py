@@ -83,11 +83,11 @@ def _with_reference(cell: CellFacts, cells: Iterable[CellFacts]) -> CellFacts:
     code = cell.machine_code
     if cell.platform == _REFERENCE or isinstance(code, Unavailable):
         return cell
-    beside = [c for c in cells if (c.platform, c.python, c.torch) == (_REFERENCE, cell.python, cell.torch)]
-    if not beside:
+    siblings = [c for c in cells if (c.platform, c.python, c.torch) == (_REFERENCE, cell.python, cell.torch)]
+    if not siblings:
         missing = f"no {_REFERENCE} cell of this run has the same Python and torch"
         return replace(cell, reference_code=Unavailable(missing))
-    best = max(beside, key=lambda other: _in_common(code, other.machine_code))
+    best = max(siblings, key=lambda other: _in_common(code, other.machine_code))
     return replace(cell, reference=best.id, reference_code=best.machine_code)
 
 

@@ -81,8 +81,10 @@ class CellRecord:
 
     def as_document(self) -> dict[str, Any]:
         """JSON-ready; :func:`parse_record` reads it back."""
-        told = {name: encode(getattr(self, name)) for name in ("schema", "inputs", "version", "ended", "steps", "died")}
-        return told | {"matrix": _encoded(self.matrix), "cell": cell_document(self.cell)}
+        document = {
+            name: encode(getattr(self, name)) for name in ("schema", "inputs", "version", "ended", "steps", "died")
+        }
+        return document | {"matrix": _encoded(self.matrix), "cell": cell_document(self.cell)}
 
     def with_logs(self, move: Callable[[str], str]) -> CellRecord:
         """With ``move`` applied to the path of each log, and of each JUnit report next to one."""

@@ -66,10 +66,10 @@ def quick_cpu(machine: str, host: str, variables: Mapping[str, str]) -> dict[str
     found = (find_program(name, variables) for name in ("qemu-aarch64-static", "qemu-aarch64"))
     program = next(filter(None, found), None)
     try:
-        said = run([program, "--version"], deadline=_TIMEOUT).output if program else b""
+        output = run([program, "--version"], deadline=_TIMEOUT).output if program else b""
     except StartError:
         return {}
-    version = _VERSION.search(said)
+    version = _VERSION.search(output)
     return {"QEMU_CPU": "max,pauth=off"} if version and int(version[1]) >= _WITH_PAUTH else {}
 
 

@@ -111,11 +111,11 @@ def answering(doing: str) -> Iterator[None]:
     try:
         yield
     except docker.errors.APIError as error:
-        said = str(error.explanation or error)
+        text = str(error.explanation or error)
         for sign, meaning, hint in _MEANINGS:
-            if sign in said.lower():
-                raise EngineError(f"{meaning} ({doing}: {_first_line(said)})", hint=hint) from error
-        raise EngineError(f"the Docker engine failed ({doing}): {_first_line(said)}") from error
+            if sign in text.lower():
+                raise EngineError(f"{meaning} ({doing}: {_first_line(text)})", hint=hint) from error
+        raise EngineError(f"the Docker engine failed ({doing}): {_first_line(text)}") from error
     except requests.exceptions.Timeout as error:
         raise EngineError(f"the Docker engine does not answer within {ANSWER} s ({doing})") from error
     except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
@@ -142,6 +142,6 @@ def asking(client: APIClient, method: str, path: str, **parameters: str | int) -
         yield response
 
 
-def _first_line(said: object) -> str:
-    lines = str(said).strip().splitlines()
-    return lines[0][:300] if lines else type(said).__name__
+def _first_line(error: object) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:300] if lines else type(error).__name__
