@@ -247,6 +247,23 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """One statement that an answer is made of, such as "loads", and whether it was proven."""
+
+    name: str
+    verdict: Verdict
+    obligations: tuple[str, ...] = ()  # ids of the rules that must have run, for every subject that the claim is about
+    coverage: str = ""  # the share of the subjects that was read: "2 of 3 wheels with compiled files"
+    open: tuple[str, ...] = ()  # obligations that are not discharged, in words
+    command: str = ""  # the option that discharges them
+
+    @classmethod
+    def of(cls, name: str, verdict: Verdict, obligations: tuple[str, ...] = ()) -> tuple[Claim, ...]:
+        """The claims of an answer that makes one."""
+        return (cls(name, verdict, obligations),)
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to the question of a command, in the question's own words: the first line of a report.
 
@@ -261,6 +278,7 @@ class Answer:
     reasons: tuple[str, ...] = ()
     certainty: str = ""
     decided_by: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
     @property
     def line(self) -> str:

@@ -35,9 +35,9 @@ def test_yes_in_the_words_of_the_question() -> None:
     assert line(WheelQuestion("cpu"), wheel(accelerator="none", version="")) == (
         "torch 2.11.0 for aarch64 has no accelerator"
     )
-    assert line(BOTH, wheel()) == "torch 2.11.0 for aarch64 is a CUDA 13.0 build and runs on GB200 and H100"
+    assert line(BOTH, wheel()) == "torch 2.11.0 for aarch64 is a CUDA 13.0 build and has code for GB200 and H100"
     assert line(WheelQuestion("", ("GB200",), "580"), wheel(result("WHL605"), result("WHL606"), result("WHL607"))) == (
-        "torch 2.11.0 for aarch64 runs on GB200 with driver 580"
+        "torch 2.11.0 for aarch64 has code for GB200 with driver 580"
     )
     assert line(BOTH, wheel(gpus=False)) == (
         "torch 2.11.0 for aarch64 is a CUDA 13.0 build and has no code for any GPU, "
@@ -72,7 +72,7 @@ def test_a_rule_that_answers_and_was_not_selected(rule: str) -> None:
     judged = wheel()
     judged = replace(judged, results=tuple(r for r in judged.results if r.rule != rule))
     assert line(BOTH, judged) == (
-        "torch 2.11.0 for aarch64 is not proven to be a build for cuda==13.0 and to run on GB200 and H100: "
+        "torch 2.11.0 for aarch64 is not proven to be a build for cuda==13.0 and to have code for GB200 and H100: "
         f"{rule} was not run"
     )
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from wheel_checks.answers.claims import LOADS, claim, loads
 from wheel_checks.answers.evidence import Evidence, Reason, certainty_of, gather
-from wheel_checks.answers.questions import OF_A_DRIVER, OF_A_PACKAGE, OF_FITTING, OF_THE_STACK, of_gpu_and_driver
+from wheel_checks.answers.questions import (
+    OF_A_DRIVER,
+    OF_A_GPU,
+    OF_A_PACKAGE,
+    OF_FITTING,
+    OF_THE_STACK,
+    of_gpu_and_driver,
+)
 from wheel_checks.model import Answer, Subject, Verdict
 from wheel_checks.phrases import joined
 
@@ -20,13 +28,15 @@ _WEAKER = {
 class StackQuestion:
     """The question: ``where`` is the target for people ("aarch64, Python 3.12"), ``gpus`` are names of products.
 
-    ``driver`` is the version of NVIDIA's driver, or several ("535 and 580"), "" when none was given.
+    ``driver`` is the version of NVIDIA's driver, or several ("535 and 580"), "" when none was given. ``needs`` is what
+    was not named of the system: "driver 580 or newer and glibc 2.28 or newer".
     """
 
     where: str
     gpus: tuple[str, ...] = ()
     driver: str = ""
     what: str = ""
+    needs: str = ""
 
 
 def answer_stack(
@@ -60,8 +70,17 @@ def _answer(
         evidence += gather(other, ())
     if not packages and evidence.verdict is Verdict.PASS:
         evidence += Evidence(left_open=(Reason("", "nothing was resolved"),))
+    load, of_loading = loads(packages)
+    evidence += Evidence(left_open=of_loading.left_open)
+    claims = [claim("installs", [(stack, OF_THE_STACK), *((package, OF_A_PACKAGE) for package in packages)]), load]
+    wheels = [package for package in packages if package.kind == "wheel"]
+    if gpu:
+        claims.append(claim("has code", [(wheel, OF_A_GPU) for wheel in wheels], gpu))
+    if question.driver:
+        claims.append(claim("driver", [(wheel, OF_A_DRIVER) for wheel in wheels]))
     certainty = certainty_of(packages) if gpu else ""
-    answer = Answer(evidence.verdict, "", question.what, evidence.reasons, certainty, evidence.rules)
+    reasons, rules = evidence.reasons, evidence.rules
+    answer = Answer(evidence.verdict, "", question.what, reasons, certainty, rules, tuple(claims))
     return replace(answer, sentence=_words(question, answer, [gpu] if gpu else []))
 
 
@@ -78,11 +97,14 @@ def _words(question: StackQuestion, answer: Answer, gpus: Sequence[str]) -> str:
         weaker = f" ({_WEAKER[answer.certainty]})" if passes and answer.certainty in _WEAKER else ""
         if passes and not answer.certainty:
             return f"installs on {question.where}; nothing in it has code for a GPU"
-        driver = f" with driver {question.driver}" if question.driver else ""
-        return f"{'runs' if passes else 'does not run'} on {joined(gpus)}{driver}{weaker}"
+        driver = f"driver {question.driver}" if question.driver else ""
+        system = joined([part for part in (driver, question.needs if passes else "") if part])
+        condition = f" with {system}" if system else ""
+        return f"{'runs' if passes else 'does not run'} on {joined(gpus)}{condition}{weaker}"
     if passes:
+        load = " and loads" if any(claim.name == LOADS and claim.obligations for claim in answer.claims) else ""
         driver = f" and runs with driver {question.driver}" if question.driver else ""
-        return f"installs on {question.where}{driver}; no GPU was specified: --gpu GB200 checks whether it runs"
+        return f"installs{load} on {question.where}{driver}; no GPU was specified: --gpu GB200 checks whether it runs"
     if not set(OF_A_DRIVER).isdisjoint(answer.decided_by):
         return f"does not run with driver {question.driver}"
     fits = any(rule in OF_FITTING for rule in answer.decided_by)

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from wheel_checks.answers.claims import LOADS, claim, loads
 from wheel_checks.answers.evidence import Evidence, certainty_of, gather, of_being_checked, package_name
-from wheel_checks.answers.questions import OF_AN_EXPECTATION, OF_PROVENANCE, of_gpu_and_driver
-from wheel_checks.model import Answer, Subject, Verdict
+from wheel_checks.answers.questions import (
+    OF_A_DRIVER,
+    OF_A_DRIVER_AND_A_GPU,
+    OF_A_GPU,
+    OF_AN_EXPECTATION,
+    OF_LOADING,
+    OF_PROVENANCE,
+    of_gpu_and_driver,
+)
+from wheel_checks.model import Answer, Claim, Subject, Verdict
 from wheel_checks.phrases import joined, plural, summarised
 
 MANY = 6
@@ -55,8 +64,24 @@ def _answer(question: WheelQuestion, wheel: Subject) -> Answer:
     if question.provenance:
         evidence += gather(wheel, OF_PROVENANCE)
     certainty = certainty_of([wheel]) if question.gpus else ""
-    answer = Answer(evidence.verdict, "", label_of(wheel), evidence.texts, certainty, evidence.rules)
+    claims = tuple(_claims(question, wheel))
+    answer = Answer(evidence.verdict, "", label_of(wheel), evidence.texts, certainty, evidence.rules, claims)
     return replace(answer, sentence=_words(question, answer, wheel))
+
+
+def _claims(question: WheelQuestion, wheel: Subject) -> Iterator[Claim]:
+    """The statements that the question is about; that it loads is claimed only if its libraries were judged."""
+    of_driver = (*OF_A_DRIVER, *(OF_A_DRIVER_AND_A_GPU if question.gpus else ()))
+    for name, is_asked, rules in (
+        ("is a build", question.expect, OF_AN_EXPECTATION),
+        ("has code", question.gpus, OF_A_GPU),
+        ("driver", question.driver, of_driver),
+        ("attested", question.provenance, OF_PROVENANCE),
+    ):
+        if is_asked:
+            yield claim(name, [(wheel, rules)])
+    if "links" in wheel.facts and {result.rule for result in wheel.results}.issuperset(OF_LOADING):
+        yield loads([wheel])[0]
 
 
 def label_of(wheel: Subject) -> str:
@@ -71,9 +96,10 @@ def label_of(wheel: Subject) -> str:
 
 def _words(question: WheelQuestion, answer: Answer, wheel: Subject) -> str:
     subject, is_no = answer.about, answer.verdict is Verdict.FAIL
+    loaded = any(claim.name == LOADS for claim in answer.claims)
     if answer.verdict is Verdict.UNDECIDED:
         wanted = [f"be a build for {question.expect}"] if question.expect else []
-        wanted += [f"run {_where(question)}"] if question.gpus or question.driver else []
+        wanted += [_statement(question, "run", "have", loaded)] if question.gpus or question.driver else []
         return f"{subject} is not proven to {' and to '.join(wanted or ['be in order'])}"
     if is_no and question.expect and not set(OF_AN_EXPECTATION).isdisjoint(answer.decided_by):
         return f"{subject} is not a build for {question.expect}"
@@ -82,16 +108,25 @@ def _words(question: WheelQuestion, answer: Answer, wheel: Subject) -> str:
     if is_no:
         return f"{subject} is not in order"
     claims = [is_a_build(wheel)] if question.expect else []
-    claims += _runs(question, answer.certainty)
+    claims += _runs(question, answer.certainty, wheel, loaded=loaded)
     return f"{subject} {joined(claims)}" if claims else f"no error was found in {subject} ({wheel.headline})"
 
 
-def _runs(question: WheelQuestion, certainty: str) -> list[str]:
+def _runs(question: WheelQuestion, certainty: str, wheel: Subject, *, loaded: bool) -> list[str]:
     """The statement about GPUs and driver; without a certainty there is no GPU code."""
     if question.gpus and not certainty:
         no_code = f"has no code for any GPU, so nothing is missing for {joined(question.gpus)}"
+        if not wheel.facts.get("native_members", {}).get("count", 1):
+            no_code = "has no machine code; the torch of the stack decides"
         return [f"runs with driver {question.driver}", no_code] if question.driver else [no_code]
-    return [f"runs {_where(question)}"] if question.gpus or question.driver else []
+    return [_statement(question, "runs", "has", loaded)] if question.gpus or question.driver else []
+
+
+def _statement(question: WheelQuestion, run: str, have: str, loaded: bool) -> str:
+    """``runs on GB200 with driver 580`` if the libraries were read, else ``has code for GB200 with driver 580``."""
+    if loaded or not question.gpus:
+        return f"{run} {_where(question)}"
+    return f"{have} code for {_where(question).removeprefix('on ')}"
 
 
 def _where(question: WheelQuestion) -> str:

@@ -41,7 +41,8 @@ def as_dict(report: Report) -> dict[str, Any]:
 
 def _answer(answer: Answer) -> dict[str, Any]:
     """An answer, with its whole line in ``text``."""
-    return {"text": answer.line, **asdict(answer)}
+    document = {"text": answer.line, **asdict(answer)}
+    return document if answer.claims else {key: value for key, value in document.items() if key != "claims"}
 
 
 def _subject(report: Report, subject: Subject) -> dict[str, Any]:

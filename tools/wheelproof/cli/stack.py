@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--expect", metavar="WHAT", help="the expected build of torch: cuda, cuda==13.0, cuda>=13, rocm, cpu"
     )
     add_machine_options(parser)
-    add_depth(parser)
+    add_depth(parser, "links")
     add_max_read(parser)
     parser.add_argument("--pre", action="store_true", help="allow pre-releases")
     allow_tree(parser, SETS, "python", "gpu", "expect", "pre", "depth", "max-read", "extra", "group", "all-extras")

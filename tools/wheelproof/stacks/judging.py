@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from wheel_checks.answers.stack import StackQuestion, answer_stack, is_requested
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.stack.facts import DECLARED, StackFacts, StackPackage
+from wheel_checks.facts.stack.needs import stack_needs
 from wheel_checks.formats.index.digests import WrongMetadataError
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.model import Audience, Rule, Subject, Unavailable
@@ -96,7 +97,9 @@ class StackJudge:
         if facts.lock is not None:
             shown["lock"] = {"name": facts.lock.name, "format": facts.lock.format, "outside": facts.lock.outside}
         stack = Subject(self._id(facts.target, machine), "stack", headline(facts, rows), shown, results)
-        answers = answer_stack(_question(judgement, facts.target, machine), stack, packages, others)
+        question = _question(judgement, facts.target, machine)
+        needs = stack_needs(facts).condition(with_driver=not question.driver)
+        answers = answer_stack(replace(question, needs=needs), stack, packages, others)
         return JudgedStack(stack, answers, packages, others, facts)
 
     def _id(self, target: Target, machine: Machine | None = None) -> str:

@@ -61,6 +61,12 @@ class StackNeeds:
             )
         return tuple(found)
 
+    def condition(self, *, with_driver: bool) -> str:
+        """The requirements on the system that were not named: "driver 580 or newer and glibc 2.28 or newer"."""
+        driver = [f"driver {self.driver.version} or newer"] if self.driver and with_driver else []
+        glibc = [f"glibc {_text(self.glibc.version)} or newer"] if self.glibc else []
+        return " and ".join(driver + glibc)
+
 
 def stack_needs(stack: StackFacts, symbol_versions: Mapping[str, Glibc] | None = None) -> StackNeeds:
     """The least glibc and driver of a stack.

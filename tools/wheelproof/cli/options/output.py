@@ -381,12 +381,12 @@ def max_read(arguments: argparse.Namespace) -> int:
     return parse_size(arguments.max_read) if arguments.max_read else MAX_READ
 
 
-def add_depth(parser: argparse.ArgumentParser) -> None:
+def add_depth(parser: argparse.ArgumentParser, default: str = "quick") -> None:
     """Declare ``--depth``."""
     parser.add_argument(
         "--depth",
         choices=["quick", "links", "gpu", "full"],
-        default="quick",
+        default=default,
         help="what to read; quick: directory and small members; links: also ELF files and their libraries; gpu: also "
-        "GPU code; full: every byte (default: quick)",
+        f"GPU code; full: every byte (default: {default})",
     )
