@@ -32,7 +32,7 @@ def package(name: str, *results: CheckResult, runs: dict[str, str] | None = None
     )
 
 
-OF_WHEELS = ("STK101", "STK102", "STK103", "WHL601")
+OF_WHEELS = ("STK101", "STK102", "STK103", "STK124", "WHL601")
 
 
 def without(subject: Subject, rule: str) -> Subject:

@@ -243,6 +243,32 @@ CASES = [
     ),
     Case("STK103", "a source archive, which can be built", lambda: without_wheel(SDIST, "")),
     Case(
+        "STK124",
+        "an extra of a later release",
+        lambda: replace(
+            package("jax"), extras=frozenset({"cuda12"}), demands=(Demand("", Requirement("jax[cuda13]")),)
+        ),
+        ("jax 1.0 has no extra cuda13, which you ask for",),
+        evidence=("cuda12", "you ask for jax[cuda13]"),
+    ),
+    Case(
+        "STK124",
+        "an extra that another package requires",
+        lambda: replace(
+            package("jax"), extras=frozenset[str](), demands=(Demand("flax 1.0", Requirement("jax[tpu]")),)
+        ),
+        ("jax 1.0 has no extra tpu, which flax 1.0 requires",),
+        WARNING,
+        evidence=("none",),
+    ),
+    Case(
+        "STK124",
+        "an extra in another spelling",
+        lambda: replace(
+            package("jax"), extras=frozenset({"and-cuda"}), demands=(Demand("", Requirement("jax[And_Cuda]")),)
+        ),
+    ),
+    Case(
         "STK104",
         "cuDNN for CUDA 12 and 13",
         lambda: stack(package("nvidia-cudnn-cu13", "9.26.0"), package("nvidia-cudnn-cu12", "9.28.0")),

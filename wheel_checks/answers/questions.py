@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # Each must have passed, on every subject of the kind, before a question is answered with yes.
 OF_THE_STACK = ("STK104", "STK105", "STK106", "STK107")
-OF_A_PACKAGE = ("STK101", "STK102", "STK103")
+OF_A_PACKAGE = ("STK101", "STK102", "STK103", "STK124")
 # Faults of a lock, or of expectations. Elsewhere these rules are skipped, and leave nothing open.
 OF_A_LOCK = ("STK110", "STK111", "STK112", "STK113", "STK114", "STK115", "STK120", "STK121", "STK122")
 OF_LOADING = ("WHL503", "WHL506", "WHL521", "WHL522", "WHL526", "WHL530")  # of each wheel whose libraries were read

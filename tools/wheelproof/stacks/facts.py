@@ -16,6 +16,7 @@ from wheel_checks.facts.accelerator.signals import CPU, GPU
 from wheel_checks.facts.accelerator.verdict import NONE, AcceleratorFacts
 from wheel_checks.facts.stack.facts import (
     CONDA,
+    EXTRA,
     NO_FILE,
     SDIST,
     WHEEL,
@@ -94,14 +95,15 @@ def _demanded(
 ) -> list[StackPackage]:
     """The packages with their demands and, without a wheel, their source archive."""
     labels = {package.label: package.name for package in linked}
-    extras = {package.name: package.cuda_extras for package in linked}
+    known = {package.name: package for package in linked}
     chains = {package.name: chain_to(package.name, demands, labels) for package in packages}
     return [
         replace(
             package,
             demands=demands.get(package.name, ()),
             chain=chains[package.name],
-            cuda_extras=extras.get(package.name, ()),
+            cuda_extras=known[package.name].cuda_extras if package.name in known else (),
+            extras=known[package.name].extras if package.name in known else None,
             archive=stack.settled.archives.get(package.name),
             unread_archive=stack.settled.failed.get(package.name, ""),
             place=place_of(package.name, chains[package.name], requested),
@@ -187,7 +189,9 @@ def _linked(package: LockedPackage, item: JudgedWheel | None, archive: SourceArc
     metadata = facts.metadata if facts else None
     if metadata is None or isinstance(metadata, Unavailable):
         return LinkedPackage(package.name, package.version)
-    return LinkedPackage(package.name, package.version or metadata.version, metadata.requirements)
+    named = {extra for requirement in metadata.requirements for extra in EXTRA.findall(str(requirement.marker or ""))}
+    extras = frozenset(map(canonicalize_name, named.union(metadata.provides_extra)))
+    return LinkedPackage(package.name, package.version or metadata.version, metadata.requirements, extras)
 
 
 def _package(pick: Pick, item: JudgedWheel | None, target: Target) -> StackPackage:

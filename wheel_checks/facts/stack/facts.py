@@ -42,7 +42,7 @@ class Demand:
         return f"{self.by} requires {self.text}" if self.by else f"you ask for {self.text}"
 
 
-_EXTRA = re.compile(r"extra == ['\"]([^'\"]{1,100})['\"]")  # as packaging writes markers
+EXTRA = re.compile(r"extra == ['\"]([^'\"]{1,100})['\"]")  # as packaging writes markers
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,7 @@ class LinkedPackage:
     name: str
     version: str
     requirements: tuple[Requirement, ...] = ()
+    extras: frozenset[str] | None = None  # that it declares; None if its METADATA was not read
 
     @property
     def label(self) -> str:
@@ -62,7 +63,7 @@ class LinkedPackage:
     def cuda_extras(self) -> tuple[str, ...]:
         """The extras that provide CUDA libraries: "cuda" of onnxruntime-gpu, "and-cuda" of tensorflow."""
         bringing = (r for r in self.requirements if is_known_by_name(canonicalize_name(r.name)))
-        return tuple(dict.fromkeys(extra for r in bringing for extra in _EXTRA.findall(str(r.marker or ""))))
+        return tuple(dict.fromkeys(extra for r in bringing for extra in EXTRA.findall(str(r.marker or ""))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ class StackPackage:
     locked: LockedEntry | None = None  # entry of the lock; None if it was resolved
     cpu_reason: str = ""  # why a CPU build is required ("the index .../whl/cpu"), or ""
     cuda_extras: tuple[str, ...] = ()  # extras of its METADATA with libraries of CUDA
+    extras: frozenset[str] | None = None  # all extras of its METADATA, normalized; None if it was not read
 
     @property
     def label(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from wheel_checks.data import load
@@ -15,8 +16,8 @@ from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.fixes.commands import Options, Step, option, requirement, run
 from wheel_checks.fixes.commands import package as command_package
 from wheel_checks.formats.sdist.static_metadata import StaticMetadata
-from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, need
-from wheel_checks.phrases import summarised
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.phrases import joined, summarised
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.shared.accelerator import (
     gpu_siblings,
@@ -209,6 +210,31 @@ def no_file(package: StackPackage, _: Expectations) -> Iterable[Finding]:
     if package.distribution == NO_FILE and package.locked is None:  # of a locked package STK110 says why
         fix = other_files(package.choice) if package.choice else None
         yield Finding(_why(package, f"no file for {package.target.label}"), demands(package), fix)
+
+
+@package_rule(
+    "STK124",
+    "every requested extra exists",
+    why="pip and uv warn about an extra that a release does not have, and install the package without what the extra "
+    "was to bring: `jax[cuda13]` of a release before that extra is jax for the CPU. An extra that another package "
+    "requires is a warning.",
+    example="`jax[cuda13]` on Python 3.10, whose newest release, jax 0.6.2, has `cuda12` only",
+    fix="Use a release that has the extra, or an extra that the release has.",
+)
+def missing_extra(package: StackPackage, _: Expectations) -> Iterable[Finding]:
+    """METADATA of the release declares each extra of the requirements on it."""
+    wanted = [demand for demand in package.demands if demand.requirement.extras]
+    if not wanted:
+        return
+    there = need(package.extras if package.extras is not None else Unavailable("its METADATA was not read"))
+    for demand in wanted:
+        missing = sorted(extra for extra in demand.requirement.extras if canonicalize_name(extra) not in there)
+        if missing:
+            what = f"{package.label} has no extra {joined(missing)}, which {demand.by or 'you'} "
+            message = f"{what}{'requires' if demand.by else 'ask for'}"
+            evidence = (Evidence("extras", summarised(sorted(there), _SHOWN) or "none", "METADATA"), *demands(package))
+            severity = Severity.WARNING if demand.by else Severity.ERROR
+            yield Finding(message, evidence, Fix("Use a release that has the extra."), severity=severity)
 
 
 def _why(package: StackPackage, otherwise: str) -> str:
