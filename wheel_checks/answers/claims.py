@@ -36,13 +36,14 @@ def made(name: str, evidence: Evidence, obligations: tuple[str, ...], coverage: 
     return Claim(name, evidence.verdict, obligations, coverage, left_open, command if is_open else "")
 
 
-def loads(packages: Sequence[Subject]) -> tuple[Claim, Evidence]:
+def loads(packages: Sequence[Subject], *, every: bool = False) -> tuple[Claim, Evidence]:
     """The claim that every library and symbol that an import of the packages needs is there, and its evidence.
 
     It is about the wheels with compiled files that were requested, or that require torch; torch's own symbols are those
-    of a table. The other wheels of a stack are compiled for a platform tag alone, which pip and uv compare.
+    of a table. The other wheels of a stack are compiled for a platform tag alone, which pip and uv compare. ``every``
+    makes it a claim about all wheels with compiled files.
     """
-    concerned = [package for package in packages if _must_be_read(package)]
+    concerned = [package for package in packages if _must_be_read(package) or (every and _is_compiled(package))]
     read = [package for package in packages if "links" in package.facts]
     evidence = Evidence()
     for package in read:
@@ -53,14 +54,18 @@ def loads(packages: Sequence[Subject]) -> tuple[Claim, Evidence]:
     unread = [package_name(package) for package in concerned if package not in read]
     for name in unread:
         evidence += Evidence(left_open=(Reason("", f"its libraries were not read ({READS_LIBRARIES})", name),))
-    every = len(read) + len(unread)
-    coverage = f"the libraries of {len(read)} of {every} compiled wheels were read" if every else ""
-    return made(LOADS, evidence, OF_LOADING if every else (), coverage, READS_LIBRARIES), evidence
+    total = len(read) + len(unread)
+    coverage = f"the libraries of {len(read)} of {total} compiled wheels were read" if total else ""
+    return made(LOADS, evidence, OF_LOADING if total else (), coverage, READS_LIBRARIES), evidence
+
+
+def _is_compiled(package: Subject) -> bool:
+    return bool(package.facts.get("native_members", {}).get("count"))
 
 
 def _must_be_read(package: Subject) -> bool:
     facts = package.facts
-    if not facts.get("native_members", {}).get("count") or facts.get("package") == TORCH:
+    if not _is_compiled(package) or facts.get("package") == TORCH:
         return False
     requested = any(str(demand).startswith("you ask for") for demand in facts.get("demanded_by", ()))
     required = (_NAME.match(str(requirement)) for requirement in facts.get("requirements", ()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from wheel_checks.answers.claims import claim, loads
 from wheel_checks.answers.evidence import Evidence, gather
 from wheel_checks.answers.questions import OF_A_GPU, OF_A_RELEASE, OF_A_RELEASED_ACCELERATOR, OF_PARITY, OF_PROVENANCE
 from wheel_checks.model import Answer, Outcome, Subject, Verdict
@@ -28,17 +29,29 @@ class ReleaseQuestion:
 def answer_release(question: ReleaseQuestion, subjects: Sequence[Subject]) -> Answer:
     """Whether the release, the first of ``subjects``, may be uploaded with its files; not if anything is unchecked."""
     release = subjects[0]
-    evidence = gather(release, (*OF_A_RELEASE, *(OF_PARITY if question.parity else ())))
+    complete = (*OF_A_RELEASE, *(OF_PARITY if question.parity else ()))
+    evidence = gather(release, complete)
     for subject in subjects[1:]:
         accelerator = OF_A_RELEASED_ACCELERATOR if subject.id in question.accelerators else ()
         provenance = OF_PROVENANCE if subject.id in question.attested else ()
         evidence += gather(subject, (*accelerator, *(OF_A_GPU if subject.id in question.gpus else ()), *provenance))
+    claims = [claim("complete", [(release, complete)])]
+    if any("links" in subject.facts for subject in subjects[1:]):
+        load, of_loading = loads(subjects[1:], every=True)
+        claims.append(load)
+        evidence += Evidence(left_open=of_loading.left_open)
+    if question.gpus:
+        claims.append(claim("has code", [(one, OF_A_GPU) for one in subjects[1:] if one.id in question.gpus]))
+    if question.attested:
+        claims.append(claim("attested", [(one, OF_PROVENANCE) for one in subjects[1:] if one.id in question.attested]))
     words = {
         Verdict.PASS: "may be uploaded",
         Verdict.FAIL: "must not be uploaded",
         Verdict.UNDECIDED: "must not be uploaded: something is not proven",
     }
-    return Answer(evidence.verdict, words[evidence.verdict], release.id, evidence.reasons, "", evidence.rules)
+    return Answer(
+        evidence.verdict, words[evidence.verdict], release.id, evidence.reasons, "", evidence.rules, tuple(claims)
+    )
 
 
 def answer_difference(subjects: Sequence[Subject]) -> Answer:
