@@ -257,11 +257,6 @@ class Claim:
     open: tuple[str, ...] = ()  # obligations that are not discharged, in words
     command: str = ""  # the option that discharges them
 
-    @classmethod
-    def of(cls, name: str, verdict: Verdict, obligations: tuple[str, ...] = ()) -> tuple[Claim, ...]:
-        """The claims of an answer that makes one."""
-        return (cls(name, verdict, obligations),)
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -279,6 +274,11 @@ class Answer:
     certainty: str = ""
     decided_by: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
+
+    def claiming(self, name: str, obligations: tuple[str, ...] = ()) -> Answer:
+        """The answer as one that makes a single claim."""
+        left_open = self.reasons if self.verdict is Verdict.UNDECIDED else ()
+        return replace(self, claims=(Claim(name, self.verdict, obligations, open=left_open),))
 
     @property
     def line(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wheel_checks.answers.claims import claim
 from wheel_checks.answers.evidence import Evidence, certainty_of, gather, of_being_checked
 from wheel_checks.answers.questions import OF_AN_INSTALLED_EXPECTATION, OF_INSTALLED_GPU_CODE
 from wheel_checks.answers.wheels import WheelQuestion, is_a_build
@@ -20,7 +21,11 @@ def answer_installed(question: WheelQuestion, environment: Subject, distribution
     evidence += of_being_checked((environment, *distributions))
     certainty = certainty_of(distributions) if question.gpus else ""
     sentence = _words(question, environment, evidence, runs=bool(certainty))
-    return Answer(evidence.verdict, sentence, environment.id, evidence.reasons, certainty, evidence.rules)
+    claims = [claim("is a build", [(environment, OF_AN_INSTALLED_EXPECTATION)])] if question.expect else []
+    if question.gpus:
+        claims.append(claim("has code", [(subject, OF_INSTALLED_GPU_CODE) for subject in distributions]))
+    reasons, rules = evidence.reasons, evidence.rules
+    return Answer(evidence.verdict, sentence, environment.id, reasons, certainty, rules, tuple(claims))
 
 
 def _words(question: WheelQuestion, environment: Subject, evidence: Evidence, *, runs: bool) -> str:

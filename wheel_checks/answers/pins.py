@@ -13,6 +13,10 @@ _KEEPS = ("PIN311", "PIN314", "PIN315")
 
 def answer_prediction(subjects: Sequence[Subject]) -> Answer:
     """One answer for all installs: lost packages come before undecided ones, and those before kept ones."""
+    return _answer(subjects).claiming("keeps torch", _KEEPS)
+
+
+def _answer(subjects: Sequence[Subject]) -> Answer:
     before = [s for s in subjects if s.kind == "package" and s.facts.get("from")]
     there = [s for s in before if s.facts.get("role") in (FRAMEWORK, NAMED)] or before
     names = list(dict.fromkeys(f"{s.facts['name']} {s.facts['from']}" for s in there))

@@ -56,6 +56,10 @@ def answer_release(question: ReleaseQuestion, subjects: Sequence[Subject]) -> An
 
 def answer_difference(subjects: Sequence[Subject]) -> Answer:
     """``agree``, ``agree but for N warnings`` or ``do not agree``: of a pair of wheels, or of all pairs of two sets."""
+    return _of_difference(subjects).claiming("agrees")
+
+
+def _of_difference(subjects: Sequence[Subject]) -> Answer:
     evidence = Evidence()
     for subject in subjects:
         evidence += gather(subject, ())

@@ -70,7 +70,7 @@ def make_report(
     showing.selection.rules(KIND)  # for the error of a prefix that means nothing
     host = replace(host, results=tuple(showing.selection.kept(host.results)))
     overview = summary.overview(known, diagnosis, detail=showing.detail, more=notes)
-    answer = answer_host(known, diagnosis, examination.results, examination.expected)
+    answer = answer_host(known, diagnosis, examination.results, examination.expected).claiming("computes")
     errors = [r for r in host.results if r.outcome is Outcome.FAIL and r.severity is Severity.ERROR]
     if answer.verdict is Verdict.FAIL and not errors:
         answer = replace(answer, verdict=Verdict.UNDECIDED)  # the deciding rule was not selected, or was ignored
