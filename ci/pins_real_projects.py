@@ -34,10 +34,10 @@ from wheel_checks.sources.simple_index import SimpleIndex
 from wheelproof.pins import Policy, plan
 from wheelproof.pins.documents.names import project_of
 from wheelproof.pins.model import Plan
+from wheelproof.pins.rewrite.files.documents import read_all
 from wheelproof.pins.rewrite.held import hold
 from wheelproof.pins.rewrite.replace import write
 from wheelproof.pins.rewrite.restoring import restore
-from wheelproof.pins.rewrite.tree_documents import read_all
 
 PROJECTS = ("vllm==0.33.0", "nemo-toolkit==3.0.0", "unsloth", "deepspeed", "xformers", "megatron-core")
 DECLARING = (

@@ -27,7 +27,7 @@ def compiled(emit, kernel, case, device, seed, module, **_):
     return {"outcome": "pass", "message": ""}
 
 importlib.import_module(subject.module)
-tasks._with_patience = compiled
+tasks._with_retries = compiled
 made = mutants.broken(subject, mutant, pathlib.Path(folder))
 print(json.dumps(tasks.caught(lambda _: None, subject, made, "cuda", 1)[0]))
 """

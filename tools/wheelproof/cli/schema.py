@@ -9,7 +9,7 @@ from wheelproof.cli.options.output import open_output
 
 CONFIGURABLE = False
 # name: the package that has the file, which is called NAME.schema.json
-SCHEMAS = {"report": "wheel_checks.report", "record": "wheelproof.verifying", "matrix": "wheelproof.matrix"}
+SCHEMAS = {"report": "wheel_checks.report", "record": "wheelproof.verifying", "matrix": "wheelproof.matrix.definition"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

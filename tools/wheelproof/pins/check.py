@@ -22,9 +22,9 @@ from wheelproof.pins.applicability import EVERY_LINUX, applying
 from wheelproof.pins.documents.constraints import as_pep508
 from wheelproof.pins.model import Document, FoundRequirement, Notice, Place, Role
 from wheelproof.pins.policy import Policy
+from wheelproof.pins.rewrite.files.documents import read_all
+from wheelproof.pins.rewrite.files.tree import tree_of
 from wheelproof.pins.rewrite.notices import names_in, outside_notice, unmatched
-from wheelproof.pins.rewrite.tree import tree_of
-from wheelproof.pins.rewrite.tree_documents import read_all
 from wheelproof.pins.survival import survives
 
 KIND = "requirement-pin"

@@ -86,10 +86,10 @@ def run(arguments: argparse.Namespace) -> int:
     if not dry:
         show_old_journals(paths, below=False)
     if planned.changed and not dry:
+        from wheelproof.pins.rewrite.files.tree import tree_to_write
         from wheelproof.pins.rewrite.finding import restore_command
         from wheelproof.pins.rewrite.held import hold
         from wheelproof.pins.rewrite.replace import write
-        from wheelproof.pins.rewrite.tree import tree_to_write
 
         root = tree_to_write(paths).root
         named = Path(arguments.journal) if arguments.journal else None

@@ -14,11 +14,11 @@ from wheel_checks.phrases import plural, summarised
 from wheel_checks.sources.regular_file import real_path
 from wheel_checks.sources.repository import repository_of
 from wheelproof.pins.atomic import Folder, open_folder
-from wheelproof.pins.rewrite.discovery import ALWAYS_SKIPPED
+from wheelproof.pins.rewrite.files.discovery import ALWAYS_SKIPPED
+from wheelproof.pins.rewrite.files.tree import ancestors, holds_home, tree_of
 from wheelproof.pins.rewrite.held import journal_name, read_below
 from wheelproof.pins.rewrite.journal import TEMPORARY, Journal, JournalFile, digest, parse_journal
 from wheelproof.pins.rewrite.state import existing_state
-from wheelproof.pins.rewrite.tree import ancestors, holds_home, tree_of
 
 OLD_NAME = ".wheelproof-pins.json"  # of a journal that an older version left in the tree
 _LARGEST_SHOWN = 4 * 1024 * 1024  # bytes of a journal that is shown but not used

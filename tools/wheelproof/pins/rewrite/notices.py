@@ -8,7 +8,7 @@ from pathlib import Path
 from wheel_checks.sources.regular_file import real_path
 from wheelproof.pins.model import Change, Document, FoundRequirement, Notice, Place, Role
 from wheelproof.pins.policy import Mode, Policy
-from wheelproof.pins.rewrite.tree import Tree
+from wheelproof.pins.rewrite.files.tree import Tree
 from wheelproof.pins.rewrite.wording import is_override
 
 

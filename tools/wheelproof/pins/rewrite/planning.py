@@ -11,11 +11,11 @@ from wheel_checks.sources.regular_file import real_path
 from wheelproof.pins.model import Change, Document, FilePlan, FoundRequirement, IndexOption, Notice, Plan, Role, apply
 from wheelproof.pins.policy import Mode, Policy
 from wheelproof.pins.rewrite.edits import edits_of
+from wheelproof.pins.rewrite.files.documents import read_all
+from wheelproof.pins.rewrite.files.tree import tree_of
 from wheelproof.pins.rewrite.matching import unmatched_builds
 from wheelproof.pins.rewrite.notices import names_in, of_command, outside_notice, standing_notices, unmatched
 from wheelproof.pins.rewrite.proof import prove
-from wheelproof.pins.rewrite.tree import tree_of
-from wheelproof.pins.rewrite.tree_documents import read_all
 from wheelproof.pins.rewrite.wording import replacement
 
 

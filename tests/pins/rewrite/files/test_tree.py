@@ -11,7 +11,7 @@ import pytest
 
 from wheel_checks.errors import UsageError
 from wheel_checks.sources.regular_file import real_path
-from wheelproof.pins.rewrite.tree import Tree, tree_of, tree_to_write
+from wheelproof.pins.rewrite.files.tree import Tree, tree_of, tree_to_write
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from wheel_checks.errors import NotFoundError, SourceError
 from wheel_checks.sources.regular_file import read_start
 from wheelproof.pins.documents.reading import INSTALLS, kind_of
 from wheelproof.pins.documents.source import LARGEST
-from wheelproof.pins.rewrite.gitignore import Ignored, read_ignored
+from wheelproof.pins.rewrite.files.gitignore import Ignored, read_ignored
 
 # Never sources: version control, environments, caches, installed or built files.
 ALWAYS_SKIPPED = frozenset(

@@ -9,8 +9,8 @@ import pytest
 
 from wheel_checks.errors import NotFoundError
 from wheelproof.pins.documents.reading import kind_of
-from wheelproof.pins.rewrite.discovery import find_files
-from wheelproof.pins.rewrite.tree_documents import read_all
+from wheelproof.pins.rewrite.files.discovery import find_files
+from wheelproof.pins.rewrite.files.documents import read_all
 
 FOUND = {
     "requirements.txt": "requirements",

@@ -9,9 +9,9 @@ from wheel_checks.errors import NotFoundError, SourceError, WheelproofError
 from wheel_checks.sources.regular_file import real_path
 from wheelproof.pins.documents.reading import kind_of, read_document
 from wheelproof.pins.model import Document, Notice
-from wheelproof.pins.rewrite.discovery import LINKED_FOLDER, find_files
+from wheelproof.pins.rewrite.files.discovery import LINKED_FOLDER, find_files
+from wheelproof.pins.rewrite.files.tree import tree_of
 from wheelproof.pins.rewrite.notices import outside_notice
-from wheelproof.pins.rewrite.tree import tree_of
 
 
 def read_all(
