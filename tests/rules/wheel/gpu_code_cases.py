@@ -51,6 +51,12 @@ def loose(target: str) -> WheelFacts:
     return facts_of(WheelBuilder("demo", "1.0", "py3-none-any").add("kernels/a.ptx", text), depth=Depth.GPU)
 
 
+def pure_python(local: str) -> WheelFacts:
+    """A wheel without native code whose version.py has a local version, as torchdata's and torchtune's have."""
+    wheel = WheelBuilder("torchdata", "0.11.0", "py3-none-any")
+    return facts_of(wheel.add("torchdata/version.py", f"__version__ = '0.11.0+{local}'\n"), depth=Depth.GPU)
+
+
 TORCH_2_11 = ["sm_80", "sm_90", "sm_100", "sm_110", "sm_120"]
 HARDLY = [*[["sm_90"]] * 99, ["sm_90", "sm_100"]]
 
@@ -204,6 +210,8 @@ CASES = [
         lambda: torch(["sm_80"], ["sm_90a"], ["sm_100f"], ["sm_120f"]),
         expectations=gpus("GH200,GB200,GB300,GB10,sm_120,A10"),
     ),
+    Case("WHL601", "a CPU build by version.py alone", lambda: pure_python("cpu"), expectations=gpus("H100")),
+    Case("WHL601", "a ROCm build by version.py alone", lambda: pure_python("rocm6.4"), expectations=gpus("H100")),
     Case(
         "WHL602",
         "PTX alone for the latest GPU",
