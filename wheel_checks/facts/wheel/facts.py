@@ -77,6 +77,7 @@ class WheelFacts:
     listing: IndexFile | None = None  # the index's statements on it
     other_listings: tuple[OtherListing, ...] = ()  # other indexes' statements on a file of that name
     target: Target | None = None  # platform and Python that markers were evaluated for; None without a single target
+    is_target_requested: bool = False  # else it is that of the tags
     siblings: tuple[Sibling, ...] = ()  # wheels of the same release for other machines
     elfs: tuple[MemberElf, ...] | Unavailable = NO_ELFS  # ELF members
     sources: ModuleSources | Unavailable = NO_ELFS  # Python modules that show the files loaded by an import

@@ -66,8 +66,9 @@ def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_K
     """The facts of one wheel, with ``broken`` set for a broken archive; ``kept`` caches them. Raises SourceError."""
     started = time.perf_counter()
     name = _parsed(partial(parse_wheel_name, request.file_name))
-    target = request.target or (None if isinstance(name, Unavailable) else target_of_tags(name.tags))
-    request = replace(request, target=target)
+    is_requested = request.target is not None
+    if not is_requested and not isinstance(name, Unavailable):
+        request = replace(request, target=target_of_tags(name.tags))
     contents = read_contents(source, name, request.depth, kept, request.max_read, glance=request.glance)
     if request.accelerator:
         contents = with_accelerator(contents, source, request.accelerator, kept)
@@ -78,7 +79,7 @@ def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_K
         from wheel_checks.facts.wheel.upload import read_upload
 
         facts = replace(facts, upload=read_upload(contents.metadata_bytes))
-    facts = _of_project(facts)
+    facts = _of_project(replace(facts, is_target_requested=is_requested))
     cost = source.cost
     return replace(
         facts,
