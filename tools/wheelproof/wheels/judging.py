@@ -265,10 +265,7 @@ def _presence(source: NamedBytes, client: HttpClient, most: int) -> AcceleratorC
 
         return read_accelerator_content(source, archive, most=most, wanted=ANY, at_hand=0)
 
-    deeper = [f"accelerator presence {size}" for size in (REQUESTED, QUICK) if size > most]
-    if most <= QUICK:
-        deeper.append("accelerator")
-    return kept.remember(f"accelerator presence {most}", AsJson(AcceleratorContent), read, deeper=deeper)
+    return kept.remember(f"accelerator presence {most}", AsJson(AcceleratorContent), read)
 
 
 def compare_siblings(
