@@ -125,6 +125,10 @@ def test_entries_are_judged_as_their_labels() -> None:
         ({"sm_90a": 53, "sm_100f": 53}, "H100 53/53, GB300 53/53, T4 0/106"),
         ({"sm_80 sm_90": 50, "sm_100f": 24}, "GB200 24/74, H100 50/50"),
         ({"compute_80": 9}, "GB200 9/9, T4 0/9"),
+        (  # libcufft.so.12 of CUDA 13
+            {"compute_75": 7190, "lto_75": 6573, "compute_80": 585, "sm_75": 309, "sm_80": 356, "sm_90": 393},
+            "T4 7499/7499, H100 8168/8168",
+        ),
         ({"gfx90a gfx942": 3, "gfx942": 1}, "MI300X 4/4, MI250X 3/4"),
     ],
 )

@@ -185,7 +185,8 @@ def coverage(code: GpuCode, product: Product) -> Coverage:
     if others are for the product's alone: the library chooses between them. Of files of these kinds alone, those for
     the product's major version count, if there are any.
     """
-    files = [_CompiledFiles(labels, count, product) for labels, count in code.containers.items()]
+    known = ((labels, count) for labels, count in code.containers.items() if any(map(_is_loaded, labels)))
+    files = [_CompiledFiles(labels, count, product) for labels, count in known]
     is_specific = not any(of.runs and not of.is_specific for of in files)  # the code that runs
     alternatives = [of for of in files if of.runs and of.is_for_one and of.is_for_product]
     own = sum(of.count for of in alternatives if is_specific or not of.is_specific)
@@ -198,6 +199,11 @@ def coverage(code: GpuCode, product: Product) -> Coverage:
     return Coverage(sum(of.count for of in counted if of.runs), sum(of.count for of in counted))
 
 
+def _is_loaded(label: str) -> bool:
+    """False for code of the device linker ("lto_75"), of which cuFFT has thousands of files."""
+    return bool(_LABEL.fullmatch(label)) or label.startswith("gfx")
+
+
 class _CompiledFiles:
     """``count`` compiled files of a library with the same ``labels``, and what these mean for a product."""
 
@@ -207,6 +213,7 @@ class _CompiledFiles:
         targets = [match for match in map(_LABEL.fullmatch, labels) if match]
         self.is_specific = bool(targets) and all(match[3] for match in targets)
         majors = {int(match[2]) // 10 for match in targets if match[1] == "sm"}
+        majors = majors or {int(match[2]) // 10 for match in targets}
         self.is_for_one = len(majors) == 1
         self.is_for_product = product.sm // 10 in majors
 

@@ -55,7 +55,8 @@ def policy_of_target(wheel: WheelFacts) -> dict[str, str] | None:
 
 def newest_glibc() -> int:
     """The minor version of the newest glibc of the table."""
-    return max(row["glibc_minor"] for row in load("manylinux")["policy"])
+    newest: int = max(row["glibc_minor"] for row in load("manylinux")["policy"])
+    return newest
 
 
 def _policy(minor: int, name: str) -> dict[str, str] | None:

@@ -449,7 +449,7 @@ def completely_read(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     ]
     unknown = [e for e in unread if isinstance(e.facts.versions, Missing) and isinstance(e.possible_names, Unavailable)]
     there = policy_of_target(wheel)
-    if unknown and there and there["glibc_minor"] < newest_glibc():
+    if unknown and there and int(there["glibc_minor"]) < newest_glibc():
         message = f"not proven that the symbol versions of {_files(unknown)} are in glibc 2.{there['glibc_minor']}"
         yield Finding(f"{message}: not read", _missing_in(unknown), _read_whole(), undecided=True)
         unread = [elf for elf in unread if elf not in unknown]
