@@ -161,8 +161,8 @@ def test_the_text_report_has_a_line_for_each_gpu() -> None:
         "T4 (7.5): not known, 1 of 10 compiled files",
         "V100 (7.0): does not run",
     ]
-    assert lines(facts(main=code("sm_75 sm_80", "sm_70 sm_75", "sm_70 compute_70")))[2:] == [
-        "T4 (7.5): runs natively (sm_75)",
+    assert lines(facts(main=code("sm_52 sm_61 compute_61", "sm_70 sm_75", "sm_52 sm_60")))[2:] == [
+        "T4 (7.5): runs natively (sm_75), 2 of 3 compiled files",
         "V100 (7.0): runs natively (sm_70), 2 of 3 compiled files",
     ]
     assert lines(facts(declared="sm_100"))[1:2] == ["GB300 (10.3): not known, as declared"]

@@ -35,7 +35,7 @@ How = Literal["native", "jit", "none", "unknown"]
 _LABEL = re.compile(r"(sm|compute)_(\d{2,3})([af?]?)", re.ASCII)
 _CAPABILITY = re.compile(r"(?:sm_?)?(\d{2,3})|(\d{1,2})\.(\d)", re.ASCII)
 _MAKERS = re.compile(r"^(?:nvidia|geforce|tesla|amd|instinct|radeon)+")
-_ALTERNATIVE = 0.1  # files for one major version are alternatives if there are so many, per file for another one
+_ALTERNATIVE = 0.02  # files are alternatives to others if there are so many, per file of these
 _SUFFIX_ORDER = ("", "?", "f", "a")  # from the most general to the most specific
 
 
@@ -182,8 +182,9 @@ def coverage(code: GpuCode, product: Product) -> Coverage:
     """The compiled files of a library that have code for a product, among those that are meant for it.
 
     Files for single architectures alone (sm_90a, sm_100f) are meant for these, and so are files for one major version
-    if others are for the product's alone: the library chooses between them. Of files of these kinds alone, those for
-    the product's major version count, if there are any.
+    if others are for the product's alone, and files for newer GPUs alone if others have machine code for the product:
+    the library chooses between them, as cuBLASLt. Of files of these kinds alone, those for the product's major version
+    count, if there are any.
     """
     known = ((labels, count) for labels, count in code.containers.items() if any(map(_is_loaded, labels)))
     files = [_CompiledFiles(labels, count, product) for labels, count in known]
@@ -192,7 +193,14 @@ def coverage(code: GpuCode, product: Product) -> Coverage:
     own = sum(of.count for of in alternatives if is_specific or not of.is_specific)
     others = sum(of.count for of in files if not of.runs and of.is_for_one)
     are_chosen = own > 0 and own >= _ALTERNATIVE * others
-    general = [of for of in files if not of.is_specific and (of.runs or not are_chosen or not of.is_for_one)]
+    native = sum(of.count for of in files if of.is_native)
+    is_built_for_it = native > 0 and native >= _ALTERNATIVE * sum(of.count for of in files)
+    meant_for_others = [
+        of
+        for of in files
+        if of.is_specific or (not of.runs and ((are_chosen and of.is_for_one) or (is_built_for_it and of.is_for_newer)))
+    ]
+    general = [of for of in files if of not in meant_for_others]
     if not any(of.runs for of in general):
         general += [of for of in files if of.is_specific and of.runs and general]
     counted = general or [of for of in files if of.is_for_product] or files
@@ -209,12 +217,14 @@ class _CompiledFiles:
 
     def __init__(self, labels: frozenset[str], count: int, product: Product) -> None:
         self.count = count
-        self.runs = runs_on(labels, product).how in ("native", "jit")
+        how = runs_on(labels, product).how
+        self.runs, self.is_native = how in ("native", "jit"), how == "native"
         targets = [match for match in map(_LABEL.fullmatch, labels) if match]
         self.is_specific = bool(targets) and all(match[3] for match in targets)
         majors = {int(match[2]) // 10 for match in targets if match[1] == "sm"}
         majors = majors or {int(match[2]) // 10 for match in targets}
         self.is_for_one = len(majors) == 1
+        self.is_for_newer = bool(targets) and all(int(match[2]) > product.sm for match in targets)
         self.is_for_product = product.sm // 10 in majors
 
 
