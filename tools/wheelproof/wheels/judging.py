@@ -119,6 +119,7 @@ def _read(
         presence=expected.in_stack and not expected.drivers,
         glance=_is_of_cuda(planned) and not (_to_be_shown(expected) or judgement.depth.includes(Depth.GPU)),
         upload=judgement.upload,
+        first_use=not expected.in_stack,
     )
     if judgement.depth is Depth.LINKS and _is_others_business(planned):
         facts = read(depth=Depth.QUICK)
@@ -298,9 +299,10 @@ def read_planned(
     presence: bool = False,
     glance: bool = False,
     upload: bool = False,
+    first_use: bool = False,
 ) -> WheelFacts:
-    """The facts of one wheel. ``accelerator``, ``gpus``, ``max_read``, ``presence``, ``glance`` and ``upload`` are as
-    in ``Request``; ``variants`` reads its variant metadata.
+    """The facts of one wheel. ``accelerator``, ``gpus``, ``max_read``, ``presence``, ``glance``, ``upload`` and
+    ``first_use`` are as in ``Request``; ``variants`` reads its variant metadata.
 
     Raises SourceError if bytes cannot be had.
     """
@@ -323,6 +325,7 @@ def read_planned(
         presence,
         glance,
         upload,
+        first_use,
     )
     source = _open(planned, client)
     try:
