@@ -54,6 +54,7 @@ if TYPE_CHECKING:  # depth quick, the most common, need not import the readers o
 QUICK_BYTES = 1_400_000  # the most bytes read of a remote wheel at depth quick; RECORD is read when it fits
 _LARGEST_VARIANT = 8 << 20  # bytes; its reader says how many it takes
 ELFS, WHOLE_ELFS = "elfs", "whole elfs"  # kept facts; the second ones are streamed if head and tail did not suffice
+_NAMES = 8 * 1024 * 1024  # compressed bytes of a library that are streamed for the names that it may need
 _HEAD = 512  # bytes that show the kind of a file that is not an archive
 _NO_METADATA = Unavailable("the wheel has no METADATA")
 
@@ -187,7 +188,7 @@ def _with_elfs(
     elfs = kept.remember(
         f"{'variant ' * is_variant}{WHOLE_ELFS if whole else ELFS}",
         MemberElfs(archive.members),
-        lambda: read_native_members(source, archive, effort=FAR, whole=whole, parts=parts, stream_names=FAR.parts),
+        lambda: read_native_members(source, archive, effort=FAR, whole=whole, parts=parts, stream_names=_NAMES),
     )
     stable = not isinstance(name, Unavailable) and any(tag.abi == "abi3" for tag in name.tags)
     contents = replace(contents, elfs=elfs, imports=kept_named_imports(source, archive, kept, stable=stable))

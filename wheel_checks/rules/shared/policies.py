@@ -53,12 +53,6 @@ def policy_of_target(wheel: WheelFacts) -> dict[str, str] | None:
     return None if wheel.target is None else _policy(wheel.target.glibc[1], wheel.target.machine)
 
 
-def newest_glibc() -> int:
-    """The minor version of the newest glibc of the table."""
-    newest: int = max(row["glibc_minor"] for row in load("manylinux")["policy"])
-    return newest
-
-
 def _policy(minor: int, name: str) -> dict[str, str] | None:
     """The newest row of a machine for a glibc of 2.``minor``."""
     rows = [row for row in load("manylinux")["policy"] if row["machine"] == name and row["glibc_minor"] <= minor]

@@ -20,8 +20,8 @@ from wheel_checks.formats.elf.versions import SymbolVersions
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import joined, plural, summarised
 from wheel_checks.registry import rule
-from wheel_checks.rules.shared.policies import fitting_policy, newest_glibc, oldest_policy, policy_of_target
-from wheel_checks.targets.target import LINUX
+from wheel_checks.rules.shared.policies import fitting_policy, oldest_policy, policy_of_target
+from wheel_checks.targets.target import DEFAULT_GLIBC, LINUX
 
 PAGE_64K = 64 * 1024  # bytes; the page size of kernels on many Grace machines
 _SHOWN, _MOST_ROWS = 5, 20
@@ -441,16 +441,16 @@ def text_relocations(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix="Use --depth gpu, which reads such libraries completely.",
 )
 def completely_read(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """No part of the loader's facts is missing. Undecided if symbol versions are unknown, and some glibc is newer."""
+    """No part of the loader's facts is missing. Undecided if symbol versions are unknown for an older glibc."""
     unread = [
         elf
         for elf in _elfs(wheel)
         if any(isinstance(part, Missing) for part in (elf.facts.dynamic, elf.facts.segments, elf.facts.versions))
     ]
     unknown = [e for e in unread if isinstance(e.facts.versions, Missing) and isinstance(e.possible_names, Unavailable)]
-    there = policy_of_target(wheel)
-    if unknown and there and int(there["glibc_minor"]) < newest_glibc():
-        message = f"not proven that the symbol versions of {_files(unknown)} are in glibc 2.{there['glibc_minor']}"
+    if unknown and wheel.target and (0, 0) < wheel.target.glibc < DEFAULT_GLIBC:
+        glibc = ".".join(map(str, wheel.target.glibc))
+        message = f"not proven that the symbol versions of {_files(unknown)} are in glibc {glibc}"
         yield Finding(f"{message}: not read", _missing_in(unknown), _read_whole(), undecided=True)
         unread = [elf for elf in unread if elf not in unknown]
     if unread:
