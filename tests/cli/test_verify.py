@@ -120,6 +120,38 @@ def test_a_yanked_file_is_taken_for_an_exact_pin_and_reported(wheelproof: Wheelp
 # Local files.
 
 
+QUESTIONS = [
+    ("torch==2.10.0", "--platform", "aarch64", "--gpu", "GB200"),
+    ("torch==2.10.0", "--platform", "all"),
+    ("torch==2.11.0", "--platform", "aarch64", "--depth", "links"),
+    ("torch==2.11.0", "--platform", "x86_64", "--gpu", "T4,H100", "--depth", "gpu"),
+    ("torch==2.11.0", "--platform", "x86_64", "--gpu", "H100"),
+    ("torch==2.11.0", "--platform", "aarch64", "--depth", "full"),
+]
+
+
+def test_no_verdict_depends_on_the_cache_or_on_other_wheels(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    """Each question alone with an empty cache, with one that all others filled, and beside the other release."""
+
+    def asked(server: RangeServer, question: tuple[str, ...], cache: str) -> tuple[int, dict[str, list[str]]]:
+        options = ("--format", "json", "--cache-dir", str(tmp_path / cache))
+        run = verify_on(server, wheelproof, *question, *options)
+        return run.status, {
+            subject["id"]: sorted(f"{r['rule']} {r['outcome']} {r['message']}" for r in subject["results"])
+            for subject in report_of(run)["subjects"]
+        }
+
+    with RangeServer(simple_index(*TORCH)) as server:
+        alone = [asked(server, question, f"empty-{number}") for number, question in enumerate(QUESTIONS)]
+        for question in reversed(QUESTIONS):
+            asked(server, question, "full")
+        assert [asked(server, question, "full") for question in QUESTIONS] == alone
+        for question, (_, subjects) in zip(QUESTIONS, alone, strict=True):
+            other = "torch==2.11.0" if question[0] == "torch==2.10.0" else "torch==2.10.0"
+            _, together = asked(server, (question[0], other, *question[1:]), "full")
+            assert {name: together[name] for name in subjects} == subjects
+
+
 CP313_AARCH64 = WheelBuilder(tags="cp313-cp313-manylinux_2_28_aarch64").metadata(requires_python=">=3.13")
 
 
