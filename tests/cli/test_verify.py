@@ -120,6 +120,87 @@ def test_a_yanked_file_is_taken_for_an_exact_pin_and_reported(wheelproof: Wheelp
 # Local files.
 
 
+QUESTIONS = [
+    ("torch==2.10.0", "--platform", "aarch64", "--gpu", "GB200"),
+    ("torch==2.10.0", "--platform", "all"),
+    ("torch==2.11.0", "--platform", "aarch64", "--depth", "links"),
+    ("torch==2.11.0", "--platform", "x86_64", "--gpu", "T4,H100", "--depth", "gpu"),
+    ("torch==2.11.0", "--platform", "x86_64", "--gpu", "H100"),
+    ("torch==2.11.0", "--platform", "aarch64", "--depth", "full"),
+]
+
+
+def test_no_verdict_depends_on_the_cache_or_on_other_wheels(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    """Each question alone with an empty cache, with one that all others filled, and beside the other release."""
+
+    def asked(server: RangeServer, question: tuple[str, ...], cache: str) -> tuple[int, dict[str, list[str]]]:
+        options = ("--format", "json", "--cache-dir", str(tmp_path / cache))
+        run = verify_on(server, wheelproof, *question, *options)
+        return run.status, {
+            subject["id"]: sorted(f"{r['rule']} {r['outcome']} {r['message']}" for r in subject["results"])
+            for subject in report_of(run)["subjects"]
+        }
+
+    with RangeServer(simple_index(*TORCH)) as server:
+        alone = [asked(server, question, f"empty-{number}") for number, question in enumerate(QUESTIONS)]
+        for question in reversed(QUESTIONS):
+            asked(server, question, "full")
+        assert [asked(server, question, "full") for question in QUESTIONS] == alone
+        for question, (_, subjects) in zip(QUESTIONS, alone, strict=True):
+            other = "torch==2.11.0" if question[0] == "torch==2.10.0" else "torch==2.10.0"
+            _, together = asked(server, (question[0], other, *question[1:]), "full")
+            assert {name: together[name] for name in subjects} == subjects
+
+
+CP313_AARCH64 = WheelBuilder(tags="cp313-cp313-manylinux_2_28_aarch64").metadata(requires_python=">=3.13")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--python", "3.11", "--platform", "x86_64"), "not built for cp311 x86_64 with glibc 2.39"),
+        (("--python", "3.11"), "not built for cp311 aarch64 with glibc 2.28"),
+        (("--platform", "x86_64"), "not built for cp313 x86_64 with glibc 2.39"),
+        (("--python", "3.13", "--platform", "x86_64,aarch64"), "not built for cp313 x86_64 with glibc 2.39"),
+        (("--python", "3.13", "--platform", "aarch64"), ""),
+        (("--python", "3.13"), ""),
+        (("--platform", "aarch64"), ""),
+        (("--gpu", "H100"), ""),
+    ],
+)
+def test_a_file_is_compared_with_the_named_targets(
+    options: tuple[str, ...], says: str, wheelproof: Wheelproof, tmp_path: Path
+) -> None:
+    (tmp_path / CP313_AARCH64.file_name).write_bytes(CP313_AARCH64.build())
+
+    run = wheelproof("verify", str(tmp_path / CP313_AARCH64.file_name), *options, "--select", "WHL126")
+
+    assert (run.status, says in run.out) == (1 if says else 3 if "--gpu" in options else 0, True), run.out
+
+
+@pytest.mark.parametrize(("python", "status"), [("3.13", 0), ("3.12", 0), ("3.11", 1)])
+def test_the_wheels_of_a_folder_serve_the_named_targets_together(
+    python: str, status: int, wheelproof: Wheelproof, tmp_path: Path
+) -> None:
+    for tag in ("cp312", "cp313"):
+        wheel = WheelBuilder(tags=f"{tag}-{tag}-manylinux_2_28_aarch64")
+        (tmp_path / wheel.file_name).write_bytes(wheel.build())
+
+    run = wheelproof("verify", str(tmp_path), "--platform", "aarch64", "--python", python)
+
+    assert (run.status, "WHL126" in run.out) == (status, status == 1), run.out
+
+
+def test_the_pythons_of_a_projects_configuration_choose_wheels_and_refuse_none(
+    wheelproof: Wheelproof, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wheelproof.toml").write_text('[verify]\npython = ["3.11", "3.12"]\n')
+    (tmp_path / CP313_AARCH64.file_name).write_bytes(CP313_AARCH64.build())
+    monkeypatch.chdir(tmp_path)
+
+    assert wheelproof("verify", CP313_AARCH64.file_name).status == 0
+
+
 def test_a_folder_of_wheels(wheelproof: Wheelproof, tmp_path: Path) -> None:
     WheelBuilder().write(tmp_path)
     torch_like().write(tmp_path)

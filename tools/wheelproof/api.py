@@ -64,7 +64,12 @@ def verify(target: Path | Sequence[Path], options: Options = Options()) -> Repor
         raise UsageError("nothing to check", expected="a target")
     gpus, platforms, drivers = _gpus(options), _texts(options.platform), _texts(options.driver)
     machines = machines_of(gpus, drivers, None, platforms)
-    wanted = Wanted(platforms_of(platforms, gpus, machines), _texts(options.python), machines=machines)
+    wanted = Wanted(
+        platforms_of(platforms, gpus, machines),
+        _texts(options.python),
+        machines=machines,
+        assumed_platforms=not platforms,
+    )
     expected = parse_expectation(options.expect) if options.expect else None
     judgement = _judgement(Expectations(expected, gpus=gpus, drivers=drivers), options)
     with _opened(options, judgement.depth) as opened:

@@ -140,7 +140,15 @@ def gpu_lines(subject: Subject) -> list[str]:
     rows = code.get("products", ()) if isinstance(code, Mapping) else ()
     certainty = code.get("certainty", "exact") if isinstance(code, Mapping) else "exact"
     note = "" if certainty == "exact" else f", as {certainty}"
-    return [neutral(f"{p['name']} ({p['capability']}): {_RUNS[_how(p)].format(p['code'])}{note}") for p in rows]
+    return [
+        neutral(f"{p['name']} ({p['capability']}): {_RUNS[_how(p)].format(p['code'])}{_in_part(p)}{note}") for p in rows
+    ]
+
+
+def _in_part(product: Mapping[str, Any]) -> str:
+    """The share of compiled files that have code for a product, if not all have."""
+    files = product.get("compiled_files", {})
+    return "" if files.get("running") == files.get("all") else f", {files['running']} of {files['all']} compiled files"
 
 
 def _how(product: Mapping[str, Any]) -> str:

@@ -69,6 +69,27 @@ def target_of_tags(tags: Iterable[Tag]) -> Target | None:
     return Target(here.python, machine, min(glibcs), here.free_threaded, here.patch)
 
 
+def with_python_of_tags(target: Target, tags: Iterable[Tag]) -> Target:
+    """``target`` with a Python that the tags accept: its own if they do, else the oldest that they name."""
+    tags = list(tags)
+    exact = exact_pythons(tags)
+    names = sorted({(3, int(m[1])) for tag in tags if (m := re.fullmatch(r"cp3(\d{1,3})", tag.interpreter))})
+    free_threaded = any(tag.abi.endswith("t") and tag.abi.startswith("cp") for tag in tags)
+    python = target.python
+    if names and (python not in exact if exact else python < names[0]):
+        python = names[0]
+    patch = target.patch if python == target.python else 0
+    return replace(target, python=python, free_threaded=free_threaded, patch=patch)
+
+
+def with_platform_of_tags(target: Target, tags: Iterable[Tag]) -> Target | None:
+    """``target`` on a platform of the tags; None if no target describes it."""
+    tags = list(tags)
+    if own := target_of_tags(tags):
+        return replace(own, python=target.python, free_threaded=target.free_threaded, patch=target.patch)
+    return next(iter(newest_machines(tags, target)), None)
+
+
 def newest_machines(tags: Iterable[Tag], python: Target) -> tuple[Target, ...]:
     """The latest machine of each kind that a wheel with these tags installs on, with the Python of ``python``.
 

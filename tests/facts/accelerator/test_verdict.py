@@ -92,6 +92,7 @@ REAL = [
         files=("jax_cuda12_plugin/_solver.so", "jax_cuda12_plugin/_hybrid.so"),
         requires=("jax-cuda12-pjrt==0.9.2", 'nvidia-cublas-cu12>=12.1; extra == "with-cuda"'),
     ),
+    Wheel("torchdata", "no accelerator", text="__version__ = '0.11.0+cpu'\n", requires=("torch>=2",)),
     Wheel("jax", "no accelerator", requires=("jaxlib", 'jax-cuda12-plugin[with-cuda]; extra == "cuda12"')),
     Wheel("jaxlib", "no accelerator", files=("jaxlib/libjax_common.so", "jaxlib/mlir/_mlir_libs/_mlir.so")),
     Wheel("numpy", "no accelerator", files=("numpy/_core/_multiarray_umath.cpython-312-x86_64-linux-gnu.so",)),

@@ -74,14 +74,6 @@ def test_files_and_parts_are_kept_apart(cache: ByteCache) -> None:
     assert FileFacts(cache, "file").remember("part", FACT, never) == Fact("one")
 
 
-def test_what_was_read_deeper_serves_and_what_was_not_is_completed(cache: ByteCache) -> None:
-    kept = FileFacts(cache, "file")
-
-    assert kept.remember("shallow", FACT, Reader("shallow"), deeper=("deep",)) == Fact("shallow")
-    assert kept.remember("deep", FACT, Reader("deep")) == Fact("deep")
-    assert kept.remember("shallow", FACT, never, deeper=("deep",)) == Fact("deep")
-
-
 def test_an_error_is_not_kept(cache: ByteCache) -> None:
     def fail() -> Fact:
         raise SourceError("no network")

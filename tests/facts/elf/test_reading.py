@@ -24,6 +24,7 @@ from wheel_checks.facts.elf.member_elf import MemberElf, ReadMode
 from wheel_checks.facts.elf.reading import THOROUGH, Effort, read_member_elfs
 from wheel_checks.formats.elf.bytes import BytesNeeded, WholeFile
 from wheel_checks.formats.elf.file import LOADER_PARTS, ElfFacts, Missing, Part, read_elf
+from wheel_checks.formats.elf.versions import SymbolVersions
 from wheel_checks.formats.zip.directory import read_directory
 from wheel_checks.formats.zip.end_record import find_end_record
 from wheel_checks.formats.zip.local_header import read_local_header
@@ -135,7 +136,10 @@ def test_the_strings_name_whatever_may_be_needed(tmp_path: Path) -> None:
     assert facts.dynamic is not None
     assert not isinstance(facts.dynamic, Missing)
     assert isinstance(found.possible_names, tuple)
-    assert {*facts.dynamic.needed, facts.dynamic.soname, ":".join(facts.dynamic.rpath)} == set(found.possible_names)
+    assert isinstance(facts.versions, SymbolVersions)
+    versions = {version.name for library in facts.versions.needs for version in library.versions}
+    wanted = {*facts.dynamic.needed, facts.dynamic.soname, ":".join(facts.dynamic.rpath)} | versions
+    assert wanted == set(found.possible_names)
 
 
 def test_many_members_take_no_more_rounds_than_one(tmp_path: Path) -> None:

@@ -88,6 +88,16 @@ TE = {
 FLASH_3 = {"flash_attn_3/_C.abi3.so": code("200*sm_80 sm_90a")}
 ONLY_MLA = {"flash_mla/cuda.abi3.so": code("53*sm_90a")}
 MLX = {"mlx/lib/libmlx.so": code("84*sm_75 sm_80 sm_90a sm_100a sm_120a compute_120")}
+TILERT = {
+    "tilert/libtilert_glm5.so": code("46*sm_100f"),
+    "tilert/libtilert_dsv32.so": code("46*sm_100f"),
+    "tilert/libtilert_glm52_rocm.so": code("gfx950"),
+}
+CVCUDA = {"cvcuda_cu12.libs/libcvcuda-abeea56b.so.0.19.0": code("67*sm_80 sm_90", "20*sm_80 sm_90 compute_90")}
+MOST_OF_VLLM = {
+    "vllm/_C.abi3.so": code("47*sm_80 sm_89 sm_90 sm_100", "7*sm_80 sm_89 sm_90", "27*sm_90a"),
+    "vllm/_moe_C.abi3.so": code("23*sm_80 sm_89 sm_90 sm_100", "5*sm_80 sm_89 sm_90"),
+}
 ORT = {
     "onnxruntime/capi/libonnxruntime_providers_cuda.so": code(
         "308*sm_89 sm_90a sm_120a sm_121a", "9*sm_120a sm_121a", "292*sm_90a"
@@ -115,6 +125,10 @@ ORT = {
         ("onnxruntime-gpu", ORT, "GH200 native, GB200 none, GB10 native"),
         ("nvidia-nvjpeg", {"nvidia/cu13/lib/libnvjpeg.so.13": code("11*sm_90")}, "H100 native, T4 none"),
         ("demo", {"demo.libs/libnvjpeg-1a359ba7.so.13": code("11*sm_90")}, "H100 native, T4 unknown"),
+        ("tilert", TILERT, "B200 native, MI355X native, H100 none"),
+        ("demo", {"demo/_C.so": code("gfx942"), "demo/libnvjpeg.so": code("sm_90")}, "H100 none, MI300X native"),
+        ("cvcuda-cu12", CVCUDA, "GH200 native, GB200 unknown, GB10 unknown"),
+        ("vllm", MOST_OF_VLLM, "GB200 native, L40S native"),
         ("demo", {"demo/_C.so": code(*["sm_90"] * 99, "sm_90 sm_100")}, "GB200 none, H100 native"),
         ("demo", {"demo/_C.so": code("gfx90a gfx9-4-generic")}, "MI250X native, MI355X native, MI100 none, H100 none"),
     ],

@@ -106,6 +106,7 @@ def test_the_json_of_exact_code() -> None:
                 "code": "sm_100a",
                 "member": "demo/main.so",
                 "why": "sm_100a runs on GB200 (10.0)",
+                "compiled_files": {"running": 1, "all": 1},
             },
             {
                 "name": "T4",
@@ -157,8 +158,12 @@ def test_the_text_report_has_a_line_for_each_gpu() -> None:
     assert lines(facts(main=TORCH)) == [
         "CUDA",
         "GB300 (10.3): runs natively (sm_100)",
-        "T4 (7.5): runs by JIT (compute_75 is compiled at first use)",
+        "T4 (7.5): not known, 1 of 10 compiled files",
         "V100 (7.0): does not run",
+    ]
+    assert lines(facts(main=code("sm_52 sm_61 compute_61", "sm_70 sm_75", "sm_52 sm_60")))[2:] == [
+        "T4 (7.5): runs natively (sm_75), 2 of 3 compiled files",
+        "V100 (7.0): runs natively (sm_70), 2 of 3 compiled files",
     ]
     assert lines(facts(declared="sm_100"))[1:2] == ["GB300 (10.3): not known, as declared"]
     assert lines(facts()) == ["CUDA"]

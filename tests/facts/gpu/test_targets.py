@@ -114,15 +114,52 @@ def test_entries_are_judged_as_their_labels() -> None:
     assert (how.how, how.label, how.why) == ("native", "sm_100f", "sm_100f runs on GB300 (10.3)")
 
 
-def test_coverage_counts_the_files_of_a_library() -> None:
-    code = GpuCode(
-        {"sm_100": 1, "sm_90": 100, "compute_90": 3},
-        "exact",
-        {frozenset({"sm_90"}): 96, frozenset({"sm_90", "sm_100"}): 1, frozenset({"sm_90", "compute_90"}): 3},
-    )
-    assert coverage(code, parse_gpu("GB200")) == {"native": 1, "jit": 3, "none": 96}
-    assert coverage(code, parse_gpu("GH200")) == {"native": 100}
-    assert coverage(GpuCode({"sm_100": 0}, "declared", {}), parse_gpu("GB200")) == {}
+CUBLASLT = {  # of nvidia-cublas 13, x86_64, but for some rare sets
+    "sm_120f sm_90a": 868, "sm_100": 614, "sm_90a": 273, "sm_100f": 242, "sm_120f sm_80 sm_89 sm_90a": 224,
+    "compute_120 sm_100 sm_120": 176, "sm_100 sm_120 sm_80 sm_90": 85, "sm_103": 60, "sm_120": 48, "sm_75": 34,
+    "compute_120 sm_100 sm_120 sm_75 sm_80 sm_86 sm_90": 63, "sm_100 sm_120 sm_75 sm_80 sm_86 sm_90": 36,
+    "sm_120f": 34, "sm_100a": 32, "sm_80": 28, "compute_120 sm_120f sm_89": 21, "compute_120 sm_120": 8,
+    "compute_120 sm_100 sm_120 sm_75 sm_80 sm_90": 17, "sm_100 sm_120 sm_75 sm_80 sm_90": 16, "sm_103f": 12,
+    "sm_100 sm_120 sm_80 sm_86 sm_90": 12, "sm_80 sm_90a": 9, "sm_100 sm_120": 6,
+    "compute_120 sm_100 sm_120 sm_80 sm_86 sm_90": 6, "compute_75 sm_75": 5,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"sm_90": 96, "sm_90 sm_100": 1, "sm_90 compute_90": 3}, "GB200 4/100, GH200 100/100"),
+        ({"sm_90": 67, "sm_90 compute_90": 20}, "GB200 20/87, GH200 87/87"),  # cvcuda 0.19.0
+        ({"sm_80 sm_90 sm_100": 47, "sm_90": 7, "sm_90a": 27, "sm_100f": 24}, "GB200 47/54, L40S 47/47, H100 54/54"),
+        ({"sm_80": 30, "sm_90a": 20, "sm_100": 10, "sm_100f": 10}, "A100 30/30, H100 20/20, GB200 10/10, T4 0/40"),
+        ({"sm_80": 600, "sm_90": 67, "sm_100": 1}, "GB200 1/668, A100 600/600"),  # one file is no alternative
+        ({"sm_90a": 53, "sm_100f": 53}, "H100 53/53, GB300 53/53, T4 0/106"),
+        ({"sm_80 sm_90": 50, "sm_100f": 24}, "GB200 24/74, H100 50/50"),
+        ({"compute_80": 9}, "GB200 9/9, T4 0/9"),
+        (
+            CUBLASLT,
+            "T4 171/171, A100 501/501, L40S 522/522, H100 473/556, GB200 1036/1290, GB300 1096/1350, GB10 723/732",
+        ),
+        (  # libcufft.so.12 of CUDA 13
+            {"compute_75": 7190, "lto_75": 6573, "compute_80": 585, "sm_75": 309, "sm_80": 356, "sm_90": 393},
+            "T4 7499/7499, H100 8168/8168",
+        ),
+        ({"gfx90a gfx942": 3, "gfx942": 1}, "MI300X 4/4, MI250X 3/4"),
+    ],
+)
+def test_coverage_counts_the_compiled_files_that_are_meant_for_a_gpu(files: dict[str, int], expected: str) -> None:
+    containers = {frozenset(labels.split()): count for labels, count in files.items()}
+    code = GpuCode({label: 1 for labels in containers for label in labels}, "exact", containers)
+    for text in expected.split(", "):
+        gpu, share = text.split()
+        found = coverage(code, parse_gpu(gpu))
+        assert (gpu, f"{found.running}/{found.files}") == (gpu, share)
+
+
+def test_coverage_without_files() -> None:
+    found = coverage(GpuCode({"sm_100": 0}, "declared", {}), parse_gpu("GB200"))
+
+    assert (found.files, found.share) == (0, 1)
 
 
 @quick

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import random
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.elf import AARCH64 as ELF_AARCH64
 from tests.support.elf import Elf
 from tests.support.environments import library
 from tests.support.fatbin import fat_binary, section
@@ -21,6 +23,8 @@ from tests.support.wheel_facts import AARCH64, archive_of
 from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import ChangedFileError, OfflineError
 from wheel_checks.facts.archive.kept import kept_facts
+from wheel_checks.facts.elf import reading as efforts
+from wheel_checks.facts.gpu.targets import Product, parse_gpus
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.reading import Request, read_wheel
@@ -28,10 +32,13 @@ from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.http.cache import ByteCache
 
+NOISE = random.Random(0).randbytes(160 << 10)
+FAR_AWAY = Elf(needed=("libc.so.6",), needs={"libc.so.6": ("GLIBC_2.34",)}, machine=ELF_AARCH64, alignment=0x10000)
 WHEEL = (
     WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_aarch64")
     .add("demo/_C.cpython-312-aarch64-linux-gnu.so", library("", ("libcudart.so.13",)))
     .add("demo/libkernels.so", Elf(contents={".nv_fatbin": section(fat_binary("sm_90", "sm_100"))}).build().data)
+    .add("demo/libfar.so", replace(FAR_AWAY, contents={".rodata": NOISE}).build().data + NOISE)
     .add("demo/version.py", "__version__ = '1.0'\n")
     .add("demo/ümlaut.txt", "text")
 )
@@ -52,13 +59,21 @@ class Reading:
         self.server, self.path = server, path
 
     def read(
-        self, depth: Depth, *, stated: str = SHA256, size: int | None = None, offline: bool = False, name: str = ""
+        self,
+        depth: Depth,
+        *,
+        stated: str = SHA256,
+        size: int | None = None,
+        offline: bool = False,
+        name: str = "",
+        gpus: tuple[Product, ...] = (),
     ) -> WheelFacts:
         cache = ByteCache(self.path)
         with HttpClient(cache, offline=offline, retries=0) as client:
             url = self.server.url(f"/{name or WHEEL.file_name}")
             source = client.open(url, expected_hash=stated, size=size)
-            facts = read_wheel(source, Request(WHEEL.file_name, target=AARCH64, depth=depth), kept_facts(source, cache))
+            request = Request(WHEEL.file_name, target=AARCH64, depth=depth, gpus=gpus)
+            facts = read_wheel(source, request, kept_facts(source, cache))
         cache.close()
         return facts
 
@@ -75,7 +90,8 @@ def reading(server: RangeServer, tmp_path: Path) -> Reading:
 
 
 def without_cost(facts: WheelFacts) -> WheelFacts:
-    return replace(facts, bytes_read=0, bytes_cached=0, requests=0, seconds=0.0)
+    elfs = facts.elfs if isinstance(facts.elfs, Unavailable) else tuple(replace(e, bytes_read=0) for e in facts.elfs)
+    return replace(facts, elfs=elfs, bytes_read=0, bytes_cached=0, requests=0, seconds=0.0)
 
 
 @pytest.mark.parametrize("depth", list(Depth))
@@ -92,15 +108,21 @@ def test_a_second_look_asks_for_nothing_and_finds_the_same(reading: Reading, dep
         assert all(id(elf.member) in known for elf in second.elfs)
 
 
-def test_what_was_read_deeper_serves_every_depth(reading: Reading) -> None:
-    full = reading.read(Depth.FULL)
-    assert reading.asked()
-    for depth in Depth:
-        facts = reading.read(depth)
-        assert reading.asked() == 0
-        assert (facts.metadata, facts.record) == (full.metadata, full.record)
-    gpu = reading.read(Depth.GPU)
-    assert (gpu.gpu_code, gpu.elfs) == (full.gpu_code, full.elfs)
+@pytest.mark.parametrize("gpus", ["", "GB200"])
+@pytest.mark.parametrize("depth", list(Depth))
+def test_a_question_gets_the_same_facts_from_an_empty_and_a_full_cache(
+    reading: Reading, depth: Depth, gpus: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(efforts, "FAR", efforts.Effort(32 << 10, 32 << 10, 32 << 10))
+    wanted = parse_gpus(gpus) if gpus else ()
+    alone = reading.read(depth, gpus=wanted)
+    reading.path = reading.path.with_name("another.sqlite3")
+    for other in reversed(Depth):
+        reading.read(other, gpus=wanted if other is not depth else ())
+
+    assert without_cost(reading.read(depth, gpus=wanted)) == without_cost(alone)
+    if depth is Depth.LINKS and not isinstance(alone.elfs, Unavailable):
+        assert not all(elf.complete for elf in alone.elfs)  # a deeper look reads more
 
 
 def test_a_deeper_look_completes_what_is_known(reading: Reading) -> None:

@@ -71,13 +71,16 @@ def needing(library: str, *versions: str) -> Elf:
     return replace(GRACE, needed=(library,), needs={library: versions})
 
 
-def read_in_part() -> WheelFacts:
-    """A wheel whose library is so big that its dynamic section was not found."""
+def read_in_part(*names: str, glibc: int = 28) -> WheelFacts:
+    """A wheel whose library is so big that its dynamic section was not found, but these strings, if any."""
     facts = grace({"torch/lib/libtorch_cuda.so": GRACE})
     (elf,) = need(facts.elfs)
     assert isinstance(elf.facts, ElfFacts)
     unread = Missing((ByteRange(300_000_000, 500),))
-    return replace(facts, elfs=(replace(elf, facts=replace(elf.facts, dynamic=unread, versions=unread)),))
+    partly = replace(elf, facts=replace(elf.facts, dynamic=unread, versions=unread))
+    if names:
+        partly = replace(partly, possible_names=names)
+    return replace(facts, elfs=(partly,), target=replace(TARGET, glibc=(2, glibc)))
 
 
 CASES = [
@@ -242,6 +245,22 @@ CASES = [
     ),
     Case("WHL503", "versions of glibc's own", lambda: grace({MODULE: needing("libc.so.6", "GLIBC_PRIVATE")})),
     Case("WHL503", "versions of other libraries", lambda: grace({MODULE: needing("libnccl.so.2", "NCCL_2.99")})),
+    Case(
+        "WHL503",
+        "a newer glibc among the strings of a library that was read in part",
+        lambda: read_in_part("libc.so.6", "__fooGLIBC_2.29", "GLIBC_2.17", "GLIBCXX_3.4.19"),
+        ("not proven that 1 file needs no GLIBC_2.29, newer than glibc 2.28 has",),
+        member="torch/lib/libtorch_cuda.so",
+        evidence=("torch/lib/libtorch_cuda.so",),
+        undecided=True,
+    ),
+    Case(
+        "WHL503",
+        "the strings of a library that was read in part, within the target's glibc",
+        lambda: read_in_part(
+            "libc.so.6", "GLIBC_2.34", "GLIBC_PRIVATE", "GLIBCXX_3.4.30", "libGLIBC_2.99.so", glibc=39
+        ),
+    ),
     Case(
         "WHL504",
         "libraries for pages of 4 KiB",
@@ -408,11 +427,27 @@ CASES = [
     Case("WHL510", "position independent code", lambda: grace({MODULE: GRACE})),
     Case(
         "WHL511",
-        "a library too big to find its dynamic section remotely",
-        read_in_part,
+        "a library too big to find its dynamic section remotely, whose strings were read",
+        lambda: read_in_part("libc.so.6", "GLIBC_2.17"),
         ("1 file not read far enough to check",),
         NOTE,
         evidence=("torch/lib/libtorch_cuda.so (dynamic, versions)",),
+    ),
+    Case(
+        "WHL511",
+        "a library whose symbol versions may be newer than the target's",
+        read_in_part,
+        ("not proven that the symbol versions of 1 file are in glibc 2.28: not read",),
+        NOTE,
+        evidence=("torch/lib/libtorch_cuda.so (dynamic, versions)",),
+        undecided=True,
+    ),
+    Case(
+        "WHL511",
+        "unknown symbol versions, for a target with a recent glibc",
+        lambda: read_in_part(glibc=39),
+        ("1 file not read far enough to check",),
+        NOTE,
     ),
     Case("WHL511", "a library read whole", lambda: grace({MODULE: GRACE})),
 ]

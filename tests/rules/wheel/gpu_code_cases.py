@@ -14,6 +14,7 @@ from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import WheelFacts
 
 MAIN = "torch/lib/libtorch_cuda.so"
+PTXAS = "triton/backends/nvidia/bin/ptxas"
 
 
 def library(*containers: Sequence[str | Image], machine: int = AARCH64) -> bytes:
@@ -49,6 +50,26 @@ def loose(target: str) -> WheelFacts:
     """A wheel with a file of PTX and no library."""
     text = f".version 8.7\n.target {target}\n.address_size 64\n".encode()
     return facts_of(WheelBuilder("demo", "1.0", "py3-none-any").add("kernels/a.ptx", text), depth=Depth.GPU)
+
+
+def pure_python(local: str) -> WheelFacts:
+    """A wheel without native code whose version.py has a local version, as torchdata's and torchtune's have."""
+    wheel = WheelBuilder("torchdata", "0.11.0", "py3-none-any")
+    return facts_of(wheel.add("torchdata/version.py", f"__version__ = '0.11.0+{local}'\n"), depth=Depth.GPU)
+
+
+def triton(*targets: str) -> WheelFacts:
+    """A wheel whose ptxas has these targets in its text."""
+    text = b"\0".join(target.encode() for target in targets)
+    wheel = WheelBuilder("triton", "3.5.0", "cp312-cp312-manylinux_2_28_aarch64")
+    wheel.add(PTXAS, Elf(machine=AARCH64, contents={".rodata": b"\0" + text + b"\0"}).build().data)
+    return facts_of(wheel, depth=Depth.GPU, gpus=parse_gpus("GB10"), first_use=True)
+
+
+def compiled(member: str) -> WheelFacts:
+    """A wheel without native code that has this member."""
+    wheel = WheelBuilder("demo", "1.0", "py3-none-any").add(member, "add")
+    return facts_of(wheel, gpus=parse_gpus("H100"), first_use=True)
 
 
 TORCH_2_11 = ["sm_80", "sm_90", "sm_100", "sm_110", "sm_120"]
@@ -87,7 +108,29 @@ CASES = [
         "WHL601",
         "one file in a hundred",
         lambda: torch(*HARDLY),
-        (f"hardly any code for GB200 (10.0) in {MAIN}: 1 of its 100 files run on GB200 (10.0)",),
+        (f"hardly any code for GB200 (10.0) in {MAIN}: 1 of 100 compiled files have code for GB200 (10.0)",),
+        member=MAIN,
+        expectations=gpus("GB200,GH200"),
+    ),
+    Case(
+        "WHL601",
+        "PTX in less than half of the files",
+        lambda: torch(*[["sm_90"]] * 67, *[["sm_90", "compute_90"]] * 20),
+        (
+            f"not proven that this runs on GB200 (10.0): in {MAIN} only 20 of 87 compiled files have code for GB200 "
+            "(10.0)",
+        ),
+        member=MAIN,
+        evidence=("20 of 87 compiled files, of sm_90, compute_90",),
+        expectations=gpus("GB200,GH200"),
+        undecided=True,
+    ),
+    Case(
+        "WHL601",
+        "code in most of the files",
+        lambda: torch(*[["sm_90"]] * 7, *[["sm_90", "sm_100"]] * 47, ["sm_90a"]),
+        (f"47 of 54 compiled files of {MAIN} have code for GB200 (10.0)",),
+        NOTE,
         member=MAIN,
         expectations=gpus("GB200,GH200"),
     ),
@@ -204,6 +247,28 @@ CASES = [
         lambda: torch(["sm_80"], ["sm_90a"], ["sm_100f"], ["sm_120f"]),
         expectations=gpus("GH200,GB200,GB300,GB10,sm_120,A10"),
     ),
+    Case(
+        "WHL601",
+        "a compiler that does not know the GPU",
+        lambda: triton("sm_90", "sm_120"),
+        (f"no code for GB10 (12.1): it is compiled at first use, and {PTXAS} does not know the target",),
+        member=PTXAS,
+        evidence=("sm_90, sm_120",),
+        expectations=gpus("GB10,GH200"),
+    ),
+    Case("WHL601", "a compiler that knows the GPU", lambda: triton("sm_121a"), expectations=gpus("GB10")),
+    Case(
+        "WHL601",
+        "sources that are compiled at first use, by the host",
+        lambda: compiled("demo/csrc/add.cu"),
+        ("not proven that this runs on H100 (9.0): it is compiled at first use, by nvcc or NVRTC on the host",),
+        evidence=("nvcc or NVRTC on the host",),
+        expectations=gpus("H100"),
+        undecided=True,
+    ),
+    Case("WHL601", "a pure Python package", lambda: compiled("demo/add.py"), expectations=gpus("H100")),
+    Case("WHL601", "a CPU build by version.py alone", lambda: pure_python("cpu"), expectations=gpus("H100")),
+    Case("WHL601", "a ROCm build by version.py alone", lambda: pure_python("rocm6.4"), expectations=gpus("H100")),
     Case(
         "WHL602",
         "PTX alone for the latest GPU",

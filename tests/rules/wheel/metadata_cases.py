@@ -1,4 +1,4 @@
-"""WHL106 to WHL112: METADATA, the copy of it that the index serves, and Requires-Python."""
+"""WHL106 to WHL112, WHL126: METADATA, the copy of it that the index serves, and Requires-Python."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import hashlib
 from dataclasses import replace
 
 from tests.rules.case import WARNING, Case
-from tests.support.wheel_facts import AARCH64, facts_of, listed
+from tests.support.wheel_facts import AARCH64, X86_64, facts_of, listed
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.index.digests import WrongHash
+from wheel_checks.targets.target import Target
 
 CP310 = "cp310-cp310-manylinux_2_28_x86_64"
 SERVED = "Metadata-Version: 2.4\nName: demo\nVersion: 1.0\nRequires-Python: >=3.10\nRequires-Dist: numpy\n"
@@ -30,6 +31,11 @@ def for_python(requires_python: str, tags: str, on_index: str = "") -> WheelFact
     """A wheel with this Requires-Python."""
     wheel = WheelBuilder(tags=tags).metadata(requires_python=requires_python)
     return facts_of(wheel, target=AARCH64, listing=listed(requires_python=on_index))
+
+
+def requested(tags: str, target: Target, requires_python: str = "") -> WheelFacts:
+    """A wheel that is judged for a named platform and Python."""
+    return facts_of(WheelBuilder(tags=tags).metadata(requires_python=requires_python), target=target)
 
 
 def stated(text: str, **hashes: str) -> WheelFacts:
@@ -235,4 +241,27 @@ CASES = [
     Case("WHL110", "a wheel that excludes one patch release", lambda: for_python("!=3.10.7,>=3.10", CP310)),
     Case("WHL110", "a wheel for later Pythons only", lambda: for_python(">=3.13", "cp310-abi3-manylinux_2_28_x86_64")),
     Case("WHL110", "the same conditions in another order", lambda: for_python(">=3.9,<4", CP310, "<4, >=3.9")),
+    Case(
+        "WHL126",
+        "a wheel for another Python and machine",
+        lambda: requested("cp313-cp313-manylinux_2_28_aarch64", X86_64),
+        ("the wheel is not built for cp312 x86_64 with glibc 2.39",),
+        evidence=("cp313-cp313-manylinux_2_28_aarch64",),
+    ),
+    Case(
+        "WHL126",
+        "a Requires-Python without the requested Python",
+        lambda: requested("py3-none-any", X86_64, ">=4"),
+        ("the wheel requires Python >=4, not 3.12",),
+        evidence=(">=4",),
+    ),
+    Case(
+        "WHL126",
+        "a Requires-Python without the requested patch release",
+        lambda: requested("py3-none-any", replace(X86_64, patch=3), ">=3.12.4"),
+        ("the wheel requires Python >=3.12.4, not 3.12.3",),
+    ),
+    Case("WHL126", "some patch releases of that Python", lambda: requested("py3-none-any", X86_64, "!=3.12.0,>=3.9")),
+    Case("WHL126", "the stable ABI of an older Python", lambda: requested("cp39-abi3-manylinux2014_x86_64", X86_64)),
+    Case("WHL126", "a malformed condition, as pip ignores it", lambda: requested("py3-none-any", X86_64, "three")),
 ]

@@ -125,6 +125,8 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.all_files,
         arguments.pre,
         machines,
+        assumed_platforms=not arguments.platform,
+        assumed_pythons="python" in arguments.from_tree,
     )
     expectations = Expectations(
         parse_expectation(arguments.expect) if arguments.expect else None,

@@ -119,6 +119,7 @@ def _read(
         presence=expected.in_stack and not expected.drivers,
         glance=_is_of_cuda(planned) and not (_to_be_shown(expected) or judgement.depth.includes(Depth.GPU)),
         upload=judgement.upload,
+        first_use=not expected.in_stack,
     )
     if judgement.depth is Depth.LINKS and _is_others_business(planned):
         facts = read(depth=Depth.QUICK)
@@ -265,10 +266,7 @@ def _presence(source: NamedBytes, client: HttpClient, most: int) -> AcceleratorC
 
         return read_accelerator_content(source, archive, most=most, wanted=ANY, at_hand=0)
 
-    deeper = [f"accelerator presence {size}" for size in (REQUESTED, QUICK) if size > most]
-    if most <= QUICK:
-        deeper.append("accelerator")
-    return kept.remember(f"accelerator presence {most}", AsJson(AcceleratorContent), read, deeper=deeper)
+    return kept.remember(f"accelerator presence {most}", AsJson(AcceleratorContent), read)
 
 
 def compare_siblings(
@@ -301,9 +299,10 @@ def read_planned(
     presence: bool = False,
     glance: bool = False,
     upload: bool = False,
+    first_use: bool = False,
 ) -> WheelFacts:
-    """The facts of one wheel. ``accelerator``, ``gpus``, ``max_read``, ``presence``, ``glance`` and ``upload`` are as
-    in ``Request``; ``variants`` reads its variant metadata.
+    """The facts of one wheel. ``accelerator``, ``gpus``, ``max_read``, ``presence``, ``glance``, ``upload`` and
+    ``first_use`` are as in ``Request``; ``variants`` reads its variant metadata.
 
     Raises SourceError if bytes cannot be had.
     """
@@ -326,6 +325,7 @@ def read_planned(
         presence,
         glance,
         upload,
+        first_use,
     )
     source = _open(planned, client)
     try:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.tags import Tag
 
-from wheel_checks.errors import NotFoundError, UsageError
+from wheel_checks.errors import FormatError, NotFoundError, UsageError
 from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.variant_label import is_variant
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.phrases import plural
-from wheel_checks.targets.of_wheel import target_of_tags
+from wheel_checks.targets.of_wheel import target_of_tags, with_platform_of_tags, with_python_of_tags
 from wheel_checks.targets.selection import Choice, choose, release_wheels
 from wheel_checks.targets.target import LINUX, Target, parse_targets, this_machine
 from wheelproof.wheels.model import PlannedWheel
@@ -39,7 +40,8 @@ Listing = Callable[[str], Sequence[IndexFile]]
 class Wanted:
     """The targets to judge for. ``platforms`` and ``pythons`` are as typed; empty means this host, this Python.
 
-    ``machines`` are described: their platforms count if none was typed, and they choose among variants.
+    ``machines`` are described: their platforms count if none was typed, and they choose among variants. A file is
+    compared with ``platforms`` and ``pythons`` unless these are ``assumed``: implied by GPUs, or a project's defaults.
     """
 
     platforms: tuple[str, ...] = ()
@@ -47,12 +49,31 @@ class Wanted:
     all_files: bool = False
     pre: bool = False
     machines: tuple[Machine, ...] = ()
+    assumed_platforms: bool = False
+    assumed_pythons: bool = False
 
     @property
     def targets(self) -> tuple[Target, ...]:
         """Every combination of platform and Python. Raises UsageError for a name that is unknown."""
         described = tuple(dict.fromkeys(machine.machine for machine in self.machines))
         return parse_targets(self.platforms or described, self.pythons, systems=True)
+
+    def targets_of_file(self, file_name: str) -> tuple[Target | None, ...]:
+        """The named targets of a file; its own Python or platforms where none was named, None if neither was.
+
+        Raises UsageError for a name that is unknown.
+        """
+        platforms = () if self.assumed_platforms else self.platforms
+        pythons = () if self.assumed_pythons else self.pythons
+        tags = _tags_of(file_name)
+        if not (platforms or pythons) or tags is None:
+            return (None,)
+        targets: Iterable[Target | None] = parse_targets(platforms, pythons, systems=True)
+        if not pythons:
+            targets = (target and with_python_of_tags(target, tags) for target in targets)
+        elif not platforms:
+            targets = (target and with_platform_of_tags(target, tags) for target in targets)
+        return tuple(dict.fromkeys(targets))
 
     @property
     def note(self) -> str:
@@ -82,10 +103,10 @@ def plan(text: str, wanted: Wanted, listing: Listing, variants: VariantFiles | N
         return Plan(tuple(_of_link(text, wanted)))
     path, exists = Path(text), os.path.exists(text)
     if exists and path.is_dir():
-        return Plan(tuple(_of_folder(path)))
+        return Plan(tuple(_of_folder(path, wanted)))
     looks_like_a_path = text.endswith(".whl") or "/" in text.partition(";")[0]
     if exists or (looks_like_a_path and "@" not in text):
-        return Plan((_of_file(path),))
+        return Plan(tuple(_of_file(path, wanted)))
     try:
         requirement = Requirement(text)
     except InvalidRequirement as error:
@@ -96,23 +117,42 @@ def plan(text: str, wanted: Wanted, listing: Listing, variants: VariantFiles | N
     return _of_requirement(requirement, wanted, listing, variants)
 
 
-def _of_file(path: Path) -> PlannedWheel:
+def _of_file(path: Path, wanted: Wanted) -> Iterable[PlannedWheel]:
     if not path.exists():
         raise NotFoundError(f"there is no file {path}", hint="a requirement on an index has no slash or .whl")
-    return PlannedWheel(path.name, path)
+    return [PlannedWheel(path.name, path, target=target) for target in wanted.targets_of_file(path.name)]
 
 
-def _of_folder(folder: Path) -> Iterable[PlannedWheel]:
+def _of_folder(folder: Path, wanted: Wanted) -> Iterable[PlannedWheel]:
+    """Each wheel for the named targets that it is built for, and all wheels for a target that has none."""
     wheels = sorted(folder.glob("*.whl"))
     if not wheels:
         raise NotFoundError(f"the folder {folder} contains no wheel", expected="files ending in .whl")
-    return [PlannedWheel(path.name, path) for path in wheels]
+    targets = {path: wanted.targets_of_file(path.name) for path in wheels}
+    fitting = {path: [one for one in found if _is_built_for(path.name, one)] for path, found in targets.items()}
+    served = {target for found in fitting.values() for target in found}
+    for path in wheels:
+        lacking = [target for target in targets[path] if target not in served]
+        for target in (*fitting[path], *lacking) or (None,):
+            yield PlannedWheel(path.name, path, target=target)
+
+
+def _is_built_for(file_name: str, target: Target | None) -> bool:
+    tags = _tags_of(file_name)
+    return target is None or tags is None or not tags.isdisjoint(target.supported_tags())
+
+
+def _tags_of(file_name: str) -> frozenset[Tag] | None:
+    """The tags of a wheel; None if its name does not parse, which is a finding of another rule."""
+    try:
+        return parse_wheel_name(file_name).tags
+    except FormatError:
+        return None
 
 
 def _of_link(url: str, wanted: Wanted) -> Iterable[PlannedWheel]:
     name = unquote(urlsplit(url).path.rpartition("/")[2])
-    targets = wanted.targets if wanted.platforms or wanted.pythons else (None,)
-    return [PlannedWheel(name, url, target=target) for target in targets]
+    return [PlannedWheel(name, url, target=target) for target in wanted.targets_of_file(name)]
 
 
 def _of_requirement(requirement: Requirement, wanted: Wanted, listing: Listing, variants: VariantFiles | None) -> Plan:

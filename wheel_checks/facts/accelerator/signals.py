@@ -98,6 +98,11 @@ class _Shown:
     is_runtime: bool
 
 
+def is_named_native(member: str) -> bool:
+    """True for a member that is named like native code: a library, a compiler, or GPU code by itself."""
+    return member.endswith(_NATIVE) or ".so." in member
+
+
 def bundles_cuda_runtime(members: Iterable[str]) -> bool:
     """True when the CUDA runtime itself is among the members, so that no requirement must provide it."""
     return any(shown.is_runtime for shown in _shown_by_members(members))
@@ -129,7 +134,7 @@ def _in_common(versions: Sequence[str]) -> str:
 
 
 def _shown_by_members(members: Iterable[str]) -> list[_Shown]:
-    named = (m for m in members if (m.endswith(_NATIVE) or ".so." in m) and len(m) <= _LONGEST_NAME)
+    named = (m for m in members if is_named_native(m) and len(m) <= _LONGEST_NAME)
     # One example represents thousands of cubins in one folder.
     native = {m.rpartition("/")[0] + m[m.rindex(".") :] if m.endswith(_LOOSE) else m: m for m in named}.values()
     return [

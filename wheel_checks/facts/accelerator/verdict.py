@@ -24,6 +24,7 @@ from wheel_checks.facts.accelerator.signals import (
     XPU,
     Signal,
     bundles_cuda_runtime,
+    is_named_native,
     member_signal,
     requirement_signal,
     version_signal,
@@ -130,6 +131,8 @@ def judge(
     if from_requirements.accelerators == (CPU,) and _brings_its_own(members, content):
         from_requirements = replace(from_requirements, accelerators=())  # the wheel has the libraries itself
     hints = [from_members, from_version, from_requirements]
+    if not any(map(is_named_native, members)):  # pure Python next to a CPU build of torch runs next to others, too
+        hints = [replace(hint, accelerators=()) if hint.accelerators == (CPU,) else hint for hint in hints]
     speaking = [signal for signal in hints if signal.accelerators]
     shown = from_content.accelerators
     named = shown or (speaking[0].accelerators if speaking else (NONE,))

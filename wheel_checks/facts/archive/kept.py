@@ -16,7 +16,7 @@ import logging
 import re
 import sys
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
@@ -89,18 +89,16 @@ class FileFacts:
         encoding: Encoding[T],
         read: Callable[[], T],
         *,
-        deeper: Sequence[str] = (),
         is_sound: Callable[[T], bool] = lambda _: True,
     ) -> T:
         """The cached ``part``, else the result of ``read``, which is then cached if it ``is_sound``.
 
-        ``deeper`` names parts of the same encoding that include at least as many facts: these come first. Raises the
-        errors of ``read``.
+        A part is named by all that its value depends on, such as the depth: a deeper look never answers for a shallower
+        one, so that no verdict depends on the cache. Raises the errors of ``read``.
         """
-        for name in (*deeper, part):
-            kept = self._find(name, encoding)
-            if kept is not None:
-                return kept
+        kept = self._find(part, encoding)
+        if kept is not None:
+            return kept
         value = read()
         if self._cache is not None and is_sound(value):
             data = encoding.encode(value)

@@ -13,12 +13,18 @@ _FIRST_SECTIONS = 48  # include the dynamic symbols, near the front; files have 
 
 
 def names_at(view: PartialMember, place: tuple[int, int] | None) -> tuple[str, ...] | Unavailable:
-    """The dynamic strings at ``place`` that may be libraries or search paths. Raises BytesNeeded."""
+    """The dynamic strings at ``place`` that may be libraries, search paths, or versions of glibc's and libstdc++'s
+    symbols. Raises BytesNeeded.
+    """
     if place is None:
         return Unavailable("the section headers list no dynamic symbols")
     # No mangled name of C++ has a dot before a word or a slash in it.
     strings = view.read(*place).split(b"\0")
-    return tuple(s.decode("utf-8", "backslashreplace") for s in strings if b".so" in s or b"/" in s)
+    return tuple(
+        s.decode("utf-8", "backslashreplace")
+        for s in strings
+        if b".so" in s or b"/" in s or b"GLIBC" in s or b"CXXABI_" in s
+    )
 
 
 def place_of_strings(view: PartialMember) -> tuple[int, int] | None:

@@ -28,9 +28,9 @@ class MemberElf:
 
     ``facts`` is Unavailable for a file that is not ELF or is corrupt. Parts beyond the allowed effort are ``Missing``
     in it, with the ranges that they need; all others are certain. When the dynamic section is missing,
-    ``possible_names`` are the strings of .dynstr that could be libraries or search paths: every need of the file is one
-    of these (or, as linkers merge strings, the end of one); it may need fewer. ``bytes_read`` are the bytes of the
-    archive that were requested, whether or not they were cached.
+    ``possible_names`` are the strings of .dynstr that could be libraries, search paths or symbol versions: every need
+    of the file is one of these (or, as linkers merge strings, the end of one); it may need fewer. ``bytes_read`` are
+    the bytes of the archive that were requested, whether or not they were cached.
     """
 
     member: Member

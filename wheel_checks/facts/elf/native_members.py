@@ -44,10 +44,12 @@ def read_native_members(
     whole: bool = False,
     programs: bool = True,
     parts: Collection[Part] = LOADER_PARTS,
+    stream_names: int = 0,
 ) -> tuple[MemberElf, ...]:
     """The loader's facts of every ELF file of the wheel; ``whole`` streams parts that are outside of head and tail.
 
-    ``parts`` may be other facts than the loader's. A member that is only named like a library is included as
+    ``parts`` may be other facts than the loader's; of a library without them up to ``stream_names`` bytes are streamed
+    for the names that it may need. A member that is only named like a library is included as
     Unavailable; other members that are no ELF files are not, nor are programs unless wanted. Copies, which wheels have
     instead of symbolic links, are read once (but for ``whole``), by the directory's checksums. Members that inflate
     absurdly, or share bytes with others, are not read. Raises SourceError.
@@ -59,7 +61,9 @@ def read_native_members(
     originals: dict[tuple[int, ...], Member] = {}
     for member in members:
         originals.setdefault(_content(member, whole=whole), member)
-    read = read_member_elfs(source, archive, list(originals.values()), parts, effort=effort, stream=stream)
+    read = read_member_elfs(
+        source, archive, list(originals.values()), parts, effort=effort, stream=stream, stream_names=stream_names
+    )
     elfs = dict(zip(originals, read, strict=True))
     found = [_as(member, elfs.get(_content(member, whole=whole))) for member in wanted]
     return tuple(item for item in found if is_library(item.member.name) or not isinstance(item.facts, Unavailable))

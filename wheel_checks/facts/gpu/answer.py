@@ -10,7 +10,9 @@ The declarations of a library prove nothing.
 * A library with a single file for the compiler's default architecture has no kernels worth mentioning.
 * Files of GPU code by themselves, all of them for other GPUs, are no code for this one. Whether that matters, only the
   package that loads them knows.
-* When some of the package's libraries run and some do not, the result depends on usage: unknown.
+* A library with code for another maker's GPUs alone is no part of the build for this one, if the others run.
+* When some of the package's libraries run and some do not, the result depends on usage: unknown. So it is when less
+  than half of a library's compiled files run.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from dataclasses import dataclass, replace
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode, runs_how
 from wheel_checks.facts.gpu.deciding import Alternative, DecidingGroup, deciding_groups
-from wheel_checks.facts.gpu.targets import Product, RunsHow, coverage, runs_on
+from wheel_checks.facts.gpu.targets import Coverage, Product, RunsHow, coverage, runs_on
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Unavailable
 
@@ -30,7 +32,8 @@ RARE = 0.02
 SAMPLED = 0.1
 """The same of a sample, which may show a rare file by chance."""
 MOST = 0.5
-"""From this share of all files on, the files that the main library lacks are most of the package."""
+"""From this share on, the files that run are most of a library, and those that the main library lacks of the package.
+"""
 
 _PREFERENCE = ("none", "unknown", "jit", "native")
 
@@ -39,8 +42,8 @@ _PREFERENCE = ("none", "unknown", "jit", "native")
 class LibraryAnswer:
     """How one library, or the best of its alternatives, runs. ``files`` are the compiled files that were seen in it.
 
-    ``hardly`` is true if so few of them run that the code is ignored. ``unknown`` are the alternatives that were not
-    read enough.
+    ``coverage`` is the share that runs of a library read whole; ``hardly`` is true if that is so small that the code is
+    ignored. ``unknown`` are the alternatives that were not read enough.
     """
 
     member: str
@@ -48,8 +51,14 @@ class LibraryAnswer:
     code: GpuCode | Unavailable
     group: DecidingGroup
     files: int = 0
+    coverage: Coverage | None = None
     hardly: bool = False
     unknown: tuple[str, ...] = ()
+
+    @property
+    def is_partial(self) -> bool:
+        """True if some of its compiled files run, and not all."""
+        return self.coverage is not None and 0 < self.coverage.running < self.coverage.files and not self.hardly
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +83,8 @@ class CodeAnswer:
     other_cuda: tuple[Alternative, ...] = ()
     compiled: tuple[LibraryAnswer, ...] = ()
     perhaps_compiled: tuple[LibraryAnswer, ...] = ()
+    partial: tuple[LibraryAnswer, ...] = ()
+    coverage: Coverage | None = None
     loose: bool = False
 
     @property
@@ -117,6 +128,8 @@ def answer(facts: GpuCodeFacts, product: Product) -> CodeAnswer | None:
         if facts.declared is None:
             return None
         return CodeAnswer(product, RunsHow("unknown", "", "a declaration is no proof, and no library was read"))
+    if any(_runs(one) and one.group.decides and not _is_stub(one) for one in found):
+        found = [one for one in found if not _is_for_another_maker(one, product)]
     bundled = [one for one in found if one.group.role == "bundled"]
     own = [one for one in found if one not in bundled]
     is_main = [one for one in own if one.group.role == "main"]
@@ -125,6 +138,8 @@ def answer(facts: GpuCodeFacts, product: Product) -> CodeAnswer | None:
     runs, by, unread = _decide(plain, special, [one for one in own if one not in (*special, *plain)], bundled, product)
     running = [one for one in (*plain, *special) if _runs(one)]
     compiled = sorted((one for one in running if one.runs.how == "jit"), key=lambda one: one.group.role != "main")
+    partial = tuple(one for one in (*plain, *special) if one.is_partial)
+    covered = by or (partial[0] if partial and runs.how == "unknown" and not unread else None)
     return CodeAnswer(
         product,
         runs,
@@ -136,6 +151,8 @@ def answer(facts: GpuCodeFacts, product: Product) -> CodeAnswer | None:
         tuple(_other_cuda(running, libraries, product)),
         tuple(one for one in compiled if _is_exact(one)),
         tuple(one for one in compiled if not _is_exact(one)),
+        partial,
+        covered.coverage if covered else None,
         not plain and all(map(_is_loose, found)),
     )
 
@@ -152,21 +169,22 @@ def _decide(
 ) -> _Decision:
     if not plain:
         return _decide_special(special, stubs, bundled, product)
-    unread = [one for one in plain if one.runs.how == "unknown"]
+    unread = [one for one in plain if one.runs.how == "unknown" and not one.is_partial]
     running = [one for one in plain if one.runs.how in ("native", "jit")]
     lacking = [one for one in plain if one.runs.how == "none"]
-    if not lacking and not unread:
+    partial = [one for one in plain if one.runs.how == "unknown" and one.is_partial]
+    if not lacking and not unread and not partial:
         best = _speaker(running)
         return best.runs, best, []
-    if lacking and not unread and _is_most(lacking, running) and not any(_runs(one) for one in special):
+    if lacking and not unread and not partial and _is_most(lacking, running) and not any(_runs(one) for one in special):
         return _outweighed(lacking, running, product)
     if unread:
         return _not_known(unread[0]), None, unread
-    if not running:  # special libraries alone have code: for what, only the package knows
-        best = next(one for one in special if _runs(one))
-        why = f"{lacking[0].member} has no code for {product}, but {best.member} has"
-        return RunsHow("unknown", "", why), None, []
-    why = f"{lacking[0].member} has no code for {product}, but {_speaker(running).member} has"
+    if partial:
+        return _not_known(_speaker(partial)), None, []
+    # If special libraries alone have code, only the package knows for what.
+    best = _speaker(running) if running else next(one for one in special if _runs(one))
+    why = f"{lacking[0].member} has no code for {product}, but {best.member} has"
     return RunsHow("unknown", "", why), None, []
 
 
@@ -188,7 +206,7 @@ def _decide_special(
         return running[0].runs, running[0], []
     unread = [one for one in special if one.runs.how == "unknown"]
     if unread:
-        return _not_known(unread[0]), None, unread
+        return _not_known(unread[0]), None, [one for one in unread if not one.is_partial]
     if special:
         chosen = [one for one in special if one.group.role != "special" and not _is_loose(one)]
         chosen = chosen or [one for one in special if all(map(_is_loose, special))]
@@ -206,7 +224,7 @@ def _decide_rest(rest: list[LibraryAnswer], product: Product) -> _Decision:
         return rest[0].runs, rest[0], []
     unread = [one for one in lacking if one.runs.how == "unknown"]
     if unread:
-        return _not_known(unread[0]), None, unread
+        return _not_known(unread[0]), None, [one for one in unread if not one.is_partial]
     why = f"{lacking[0].member} has no code for {product}; it is unknown whether the package needs it"
     return RunsHow("unknown", "", why), None, []
 
@@ -235,16 +253,26 @@ def _of_library(library: LibraryGpuCode, group: DecidingGroup, product: Product)
     if isinstance(code, Unavailable):
         return LibraryAnswer(library.member, RunsHow("unknown", "", code.reason), code, group)
     how, files = runs_how(code, product), sum(code.containers.values())
-    counts = coverage(code, product)
-    some = sum(counts.values()) - counts.get("none", 0)
-    if how.how != "none" and code.certainty == "exact" and files and some / files < RARE:
-        why = f"{some:,} of its {files:,} files run on {product}"
-        return LibraryAnswer(library.member, RunsHow("none", "", why), code, group, files, hardly=True)
+    if how.how in ("native", "jit") and code.certainty == "exact" and files:
+        return _of_compiled_files(
+            LibraryAnswer(library.member, how, code, group, files, coverage(code, product)), product
+        )
     if how.how != "none" and code.certainty == "sampled" and _is_rare(code, product):
         how = RunsHow("unknown", "", f"sampling shows {how.label} in only a few files")
     elif code.certainty == "declared" or (how.how == "none" and code.certainty != "exact"):
         how = RunsHow("unknown", "", f"it was not read completely ({code.certainty})")
     return LibraryAnswer(library.member, how, code, group, files)
+
+
+def _of_compiled_files(one: LibraryAnswer, product: Product) -> LibraryAnswer:
+    """The answer of a library read whole, by the share of its compiled files that run."""
+    share = one.coverage.share if one.coverage else 1.0
+    why = f"{one.coverage} have code for {product}"
+    if share < RARE:
+        return replace(one, runs=RunsHow("none", "", why), hardly=True)
+    if share < MOST:
+        return replace(one, runs=RunsHow("unknown", "", f"only {why}"))
+    return replace(one, runs=replace(one.runs, why=f"{one.runs.why}; {why}")) if share < 1 else one
 
 
 def _is_rare(code: GpuCode, product: Product) -> bool:
@@ -282,6 +310,13 @@ def _are_files_for_another_maker(group: DecidingGroup, product: Product) -> bool
     """True for loose files for AMD's GPUs when NVIDIA's are requested, and the other way round: sglang adds some."""
     others = ("*.cubin", "*.ptx") if product.gfx else ("*.co", "*.hsaco")
     return all(member.rpartition("/")[2] in others for member in group.members)
+
+
+def _is_for_another_maker(one: LibraryAnswer, product: Product) -> bool:
+    """True for a library read whole that has code for AMD's GPUs alone when NVIDIA's are requested, and vice versa."""
+    if not _is_exact(one) or isinstance(one.code, Unavailable) or not one.code.counts:
+        return False
+    return all(label.startswith("gfx") is not bool(product.gfx) for label in one.code.counts)
 
 
 def _is_loose(one: LibraryAnswer) -> bool:
@@ -352,4 +387,6 @@ def _runs(one: LibraryAnswer) -> bool:
 
 
 def _not_known(one: LibraryAnswer) -> RunsHow:
+    if one.is_partial:
+        return RunsHow("unknown", "", f"in {one.member} {one.runs.why}")
     return RunsHow("unknown", "", f"the GPU code of {one.member} is unknown: {one.runs.why}")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from wheel_checks.facts.accelerator.signals import CUDA, ROCM
-from wheel_checks.facts.accelerator.verdict import NONE, AcceleratorFacts
+from wheel_checks.facts.accelerator.verdict import DECLARED, NONE, AcceleratorFacts
 from wheel_checks.facts.gpu.deciding import Role, deciding_groups
 from wheel_checks.facts.gpu.targets import Product, RunsHow, runs_on
 from wheel_checks.formats.gpu.fatbin import GpuCode
@@ -104,9 +104,13 @@ class GpuCodeFacts:
 
 
 def is_for_others(accelerator: AcceleratorFacts, product: Product | None = None) -> bool:
-    """True for a wheel for the CPU, XPU, or another maker's GPUs than ``product``'s, by default NVIDIA's."""
+    """True for a wheel for the CPU, XPU, or another maker's GPUs than ``product``'s, by default NVIDIA's.
+
+    Hints alone, such as the local version in version.py, do not show it.
+    """
     wanted = ROCM if product and product.gfx else CUDA
-    return {accelerator.accelerator, *accelerator.others}.isdisjoint({wanted, NONE})
+    built_for = {accelerator.accelerator, *accelerator.others}
+    return accelerator.certainty != DECLARED and built_for.isdisjoint({wanted, NONE})
 
 
 def share_of(code: GpuCode, labels: Iterable[str]) -> float:

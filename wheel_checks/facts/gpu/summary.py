@@ -7,7 +7,7 @@ from typing import Any
 
 from wheel_checks.facts.gpu.answer import answers
 from wheel_checks.facts.gpu.code import GpuCodeFacts
-from wheel_checks.facts.gpu.targets import Product
+from wheel_checks.facts.gpu.targets import Coverage, Product
 from wheel_checks.model import Unavailable
 
 
@@ -32,6 +32,7 @@ def summarize_gpu_code(found: GpuCodeFacts, gpus: Sequence[Product]) -> dict[str
                 "member": answer.member,
                 "why": answer.runs.why,
                 **({"perhaps_native": True} if answer.is_perhaps_native else {}),
+                **(_coverage(answer.coverage) if answer.coverage else {}),
             }
             for answer in answers(found, gpus)
         ]
@@ -49,3 +50,8 @@ def summarize_gpu_code(found: GpuCodeFacts, gpus: Sequence[Product]) -> dict[str
     ]
     unread = [{"member": member, "unavailable": reason.reason} for member, reason in found.unread]
     return facts | {"libraries": [*known, *unread]}
+
+
+def _coverage(found: Coverage) -> dict[str, Any]:
+    """How many of the deciding library's compiled files have code for a product."""
+    return {"compiled_files": {"running": found.running, "all": found.files}}

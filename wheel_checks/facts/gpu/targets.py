@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -35,6 +35,7 @@ How = Literal["native", "jit", "none", "unknown"]
 _LABEL = re.compile(r"(sm|compute)_(\d{2,3})([af?]?)", re.ASCII)
 _CAPABILITY = re.compile(r"(?:sm_?)?(\d{2,3})|(\d{1,2})\.(\d)", re.ASCII)
 _MAKERS = re.compile(r"^(?:nvidia|geforce|tesla|amd|instinct|radeon)+")
+_ALTERNATIVE = 0.02  # files are alternatives to others if there are so many, per file of these
 _SUFFIX_ORDER = ("", "?", "f", "a")  # from the most general to the most specific
 
 
@@ -161,16 +162,70 @@ def _runs_on_amd(labels: Iterable[str], product: Product) -> RunsHow:
     return RunsHow("none", "", f"nothing runs on {product}: {summary}")
 
 
-def coverage(code: GpuCode, product: Product) -> dict[How, int]:
-    """How many containers of ``code``, so how many compiled files, run how on ``product``; empty unless it is exact.
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many of the compiled files (containers) that matter for a GPU have code for it: ``running`` of ``files``."""
 
-    A library in which one file in a hundred has code for a GPU has code for it, and does not run there. The opposite is
-    no fault by itself: files of one library may be meant for one GPU each, and chosen between at run time.
+    running: int
+    files: int
+
+    @property
+    def share(self) -> float:
+        """0 to 1; 1 if no file is known."""
+        return self.running / self.files if self.files else 1.0
+
+    def __str__(self) -> str:
+        return f"{self.running:,} of {self.files:,} compiled files"
+
+
+def coverage(code: GpuCode, product: Product) -> Coverage:
+    """The compiled files of a library that have code for a product, among those that are meant for it.
+
+    Files for single architectures alone (sm_90a, sm_100f) are meant for these, and so are files for one major version
+    if others are for the product's alone, and files for newer GPUs alone if others have machine code for the product:
+    the library chooses between them, as cuBLASLt. Of files of these kinds alone, those for the product's major version
+    count, if there are any.
     """
-    counts: Counter[How] = Counter()
-    for labels, count in code.containers.items():
-        counts[runs_on(labels, product).how] += count
-    return dict(counts)
+    known = ((labels, count) for labels, count in code.containers.items() if any(map(_is_loaded, labels)))
+    files = [_CompiledFiles(labels, count, product) for labels, count in known]
+    is_specific = not any(of.runs and not of.is_specific for of in files)  # the code that runs
+    alternatives = [of for of in files if of.runs and of.is_for_one and of.is_for_product]
+    own = sum(of.count for of in alternatives if is_specific or not of.is_specific)
+    others = sum(of.count for of in files if not of.runs and of.is_for_one)
+    are_chosen = own > 0 and own >= _ALTERNATIVE * others
+    native = sum(of.count for of in files if of.is_native)
+    is_built_for_it = native > 0 and native >= _ALTERNATIVE * sum(of.count for of in files)
+    meant_for_others = [
+        of
+        for of in files
+        if of.is_specific or (not of.runs and ((are_chosen and of.is_for_one) or (is_built_for_it and of.is_for_newer)))
+    ]
+    general = [of for of in files if of not in meant_for_others]
+    if not any(of.runs for of in general):
+        general += [of for of in files if of.is_specific and of.runs and general]
+    counted = general or [of for of in files if of.is_for_product] or files
+    return Coverage(sum(of.count for of in counted if of.runs), sum(of.count for of in counted))
+
+
+def _is_loaded(label: str) -> bool:
+    """False for code of the device linker ("lto_75"), of which cuFFT has thousands of files."""
+    return bool(_LABEL.fullmatch(label)) or label.startswith("gfx")
+
+
+class _CompiledFiles:
+    """``count`` compiled files of a library with the same ``labels``, and what these mean for a product."""
+
+    def __init__(self, labels: frozenset[str], count: int, product: Product) -> None:
+        self.count = count
+        how = runs_on(labels, product).how
+        self.runs, self.is_native = how in ("native", "jit"), how == "native"
+        targets = [match for match in map(_LABEL.fullmatch, labels) if match]
+        self.is_specific = bool(targets) and all(match[3] for match in targets)
+        majors = {int(match[2]) // 10 for match in targets if match[1] == "sm"}
+        majors = majors or {int(match[2]) // 10 for match in targets}
+        self.is_for_one = len(majors) == 1
+        self.is_for_newer = bool(targets) and all(int(match[2]) > product.sm for match in targets)
+        self.is_for_product = product.sm // 10 in majors
 
 
 @dataclass(frozen=True, slots=True)

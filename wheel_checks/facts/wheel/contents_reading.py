@@ -54,6 +54,7 @@ if TYPE_CHECKING:  # depth quick, the most common, need not import the readers o
 QUICK_BYTES = 1_400_000  # the most bytes read of a remote wheel at depth quick; RECORD is read when it fits
 _LARGEST_VARIANT = 8 << 20  # bytes; its reader says how many it takes
 ELFS, WHOLE_ELFS = "elfs", "whole elfs"  # kept facts; the second ones are streamed if head and tail did not suffice
+_NAMES = 8 * 1024 * 1024  # compressed bytes of a library that are streamed for the names that it may need
 _HEAD = 512  # bytes that show the kind of a file that is not an archive
 _NO_METADATA = Unavailable("the wheel has no METADATA")
 
@@ -137,15 +138,11 @@ def _read_small_members(
     eggs = egg_infos(archive.members)
     wanted |= startup | dict.fromkeys(list(eggs.values())[:EGG_INFOS], LARGEST_METADATA)
     skip_record = _record_is_too_dear(source, archive, [*wanted, record_name], depth)
-    with_record = f"members of {dist_info} and RECORD"
     read = kept.remember(
-        f"members of {dist_info}" if skip_record else with_record,
+        f"members of {dist_info}{'' if skip_record else ' and RECORD'}",
         AsJson(MemberContents),
         lambda: read_members(source, archive, wanted if skip_record else wanted | {record_name: LARGEST_RECORD}),
-        deeper=(with_record,) if skip_record else (),
     )
-    if record_name in read.contents:
-        skip_record = None
     return WheelContents(
         size=found.size,
         depth=depth,
@@ -178,6 +175,7 @@ def _with_elfs(
     from wheel_checks.facts.elf.kept import MemberElfs
     from wheel_checks.facts.elf.named_imports import kept_named_imports
     from wheel_checks.facts.elf.native_members import read_native_members
+    from wheel_checks.facts.elf.reading import FAR
     from wheel_checks.facts.wheel.module_sources import kept_module_sources
     from wheel_checks.formats.elf.file import LOADER_PARTS, Part
 
@@ -190,8 +188,7 @@ def _with_elfs(
     elfs = kept.remember(
         f"{'variant ' * is_variant}{WHOLE_ELFS if whole else ELFS}",
         MemberElfs(archive.members),
-        lambda: read_native_members(source, archive, whole=whole, parts=parts),
-        deeper=() if whole else (f"{'variant ' * is_variant}{WHOLE_ELFS}",),
+        lambda: read_native_members(source, archive, effort=FAR, whole=whole, parts=parts, stream_names=_NAMES),
     )
     stable = not isinstance(name, Unavailable) and any(tag.abi == "abi3" for tag in name.tags)
     contents = replace(contents, elfs=elfs, imports=kept_named_imports(source, archive, kept, stable=stable))

@@ -288,7 +288,6 @@ class Dependencies:
                 f"thrifty {WHOLE_ELFS if self._whole else ELFS}",
                 MemberElfs(archive.members),
                 lambda: read_native_members(source, archive, effort=THRIFTY, whole=self._whole, programs=False),
-                deeper=(WHOLE_ELFS,) if self._whole else (WHOLE_ELFS, ELFS, f"thrifty {WHOLE_ELFS}"),
             )
             libraries = [elf for elf in elfs if is_library(elf.member.name)]
             cost = source.cost

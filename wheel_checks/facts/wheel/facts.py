@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # depth quick, the most common, need not import the readers o
     from wheel_checks.facts.elf.member_elf import MemberElf
     from wheel_checks.facts.elf.named_imports import NamedImportFacts
     from wheel_checks.facts.gpu.code import GpuCodeFacts
+    from wheel_checks.facts.gpu.first_use import FirstUse
     from wheel_checks.facts.links.linking import LinkFacts
     from wheel_checks.facts.wheel.native_heads import NativeHeads
     from wheel_checks.facts.wheel.upload import UploadFacts
@@ -77,12 +78,14 @@ class WheelFacts:
     listing: IndexFile | None = None  # the index's statements on it
     other_listings: tuple[OtherListing, ...] = ()  # other indexes' statements on a file of that name
     target: Target | None = None  # platform and Python that markers were evaluated for; None without a single target
+    is_target_requested: bool = False  # else it is that of the tags
     siblings: tuple[Sibling, ...] = ()  # wheels of the same release for other machines
     elfs: tuple[MemberElf, ...] | Unavailable = NO_ELFS  # ELF members
     sources: ModuleSources | Unavailable = NO_ELFS  # Python modules that show the files loaded by an import
     imports: NamedImportFacts | Unavailable = NO_ELFS  # symbols that its libraries import by name
     links: LinkFacts | Unavailable = _NO_LINKS  # the link closure
     gpu_code: GpuCodeFacts | Unavailable = NO_GPU_CODE  # by library
+    first_use: FirstUse | None = None  # what compiles for a GPU; None if not requested, or if there is GPU code
     variant: VariantFacts | None = None  # None if neither its name nor a ``variant.json`` makes it a variant
     # (member, kind) of native code with names of data files
     disguised: tuple[tuple[str, str], ...] | Unavailable = NOT_COMPARED

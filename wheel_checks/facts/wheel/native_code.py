@@ -74,7 +74,7 @@ def with_glance(contents: WheelContents, source: ByteSource, kept: FileFacts) ->
 
         return glance_at_accelerator(source, archive)
 
-    found = kept.remember("accelerator summary", AsJson(AcceleratorContent), read, deeper=(_ACCELERATOR,))
+    found = kept.remember("accelerator summary", AsJson(AcceleratorContent), read)
     return replace(contents, accelerator=found)
 
 
@@ -150,8 +150,6 @@ def with_gpu_code_for(
         elfs,
         question=repr((project, sorted((gpu.sm, gpu.gfx) for gpu in gpus), presence)),
         max_read=max_read,
-        remember=lambda part, read: kept.remember(
-            part, AsJson(GpuCodeFacts), read, deeper=(_ALL_CODE,), is_sound=_was_read
-        ),
+        remember=lambda part, read: kept.remember(part, AsJson(GpuCodeFacts), read, is_sound=_was_read),
     )
     return replace(contents, gpu_code=code)

@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts, judge
 from wheel_checks.facts.archive.facts import MAX_READ
-from wheel_checks.facts.archive.kept import NOTHING_KEPT, FileFacts
+from wheel_checks.facts.archive.kept import NOTHING_KEPT, AsJson, FileFacts
 from wheel_checks.facts.wheel.contents import WheelContents
 from wheel_checks.facts.wheel.contents_reading import read_contents
 from wheel_checks.facts.wheel.depth import Depth
@@ -44,7 +44,8 @@ class Request:
     or refuted ("cuda", "cpu", ``ANY`` accelerator; ``ALL`` for its version): then native members are read until it is
     shown, within a larger bound. ``upload`` reads the facts that an index checks on upload. ``gpus`` requests the GPU
     code that decides whether it runs on them, at any depth; at most ``max_read`` bytes are streamed for it. With
-    ``presence`` PTX that a driver compiles suffices. ``glance`` reads the accelerator only partly: for a wheel whose
+    ``presence`` PTX that a driver compiles suffices. With ``first_use`` a wheel without GPU code is searched for code
+    that is compiled at first use. ``glance`` reads the accelerator only partly: for a wheel whose
     accelerator was not requested.
     """
 
@@ -60,25 +61,29 @@ class Request:
     presence: bool = False
     glance: bool = False
     upload: bool = False
+    first_use: bool = False
 
 
 def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_KEPT) -> WheelFacts:
     """The facts of one wheel, with ``broken`` set for a broken archive; ``kept`` caches them. Raises SourceError."""
     started = time.perf_counter()
     name = _parsed(partial(parse_wheel_name, request.file_name))
-    target = request.target or (None if isinstance(name, Unavailable) else target_of_tags(name.tags))
-    request = replace(request, target=target)
+    is_requested = request.target is not None
+    if not is_requested and not isinstance(name, Unavailable):
+        request = replace(request, target=target_of_tags(name.tags))
     contents = read_contents(source, name, request.depth, kept, request.max_read, glance=request.glance)
     if request.accelerator:
         contents = with_accelerator(contents, source, request.accelerator, kept)
     facts = _assemble(contents, source.location, request, name)
     if request.gpus and not request.depth.includes(Depth.GPU):
         facts = _with_gpu_code(facts, contents, source, kept, request)
+    if request.gpus and request.first_use:
+        facts = _with_first_use(facts, source, kept, request.gpus)
     if request.upload:
         from wheel_checks.facts.wheel.upload import read_upload
 
         facts = replace(facts, upload=read_upload(contents.metadata_bytes))
-    facts = _of_project(facts)
+    facts = _of_project(replace(facts, is_target_requested=is_requested))
     cost = source.cost
     return replace(
         facts,
@@ -154,6 +159,19 @@ def _with_gpu_code(
     project = "" if isinstance(facts.name, Unavailable) else canonicalize_name(facts.name.distribution)
     found = with_gpu_code_for(contents, source, kept, project, gpus, request.max_read, presence=request.presence)
     return replace(facts, gpu_code=found.gpu_code)
+
+
+def _with_first_use(facts: WheelFacts, source: ByteSource, kept: FileFacts, gpus: tuple[Product, ...]) -> WheelFacts:
+    """With the compilers and the code for them of a wheel that has no GPU code itself."""
+    from wheel_checks.facts.gpu.answer import answers
+
+    code, archive = facts.gpu_code, facts.archive
+    if isinstance(code, Unavailable) or isinstance(archive, Unavailable) or answers(code, gpus):
+        return facts
+    from wheel_checks.facts.gpu.first_use import FirstUse, read_first_use
+
+    found = kept.remember("first use", AsJson(FirstUse), lambda: read_first_use(source, archive))
+    return replace(facts, first_use=found)
 
 
 def _of_project(facts: WheelFacts) -> WheelFacts:

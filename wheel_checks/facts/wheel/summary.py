@@ -13,6 +13,7 @@ from wheel_checks.formats.wheel.wheel_name import WheelName
 from wheel_checks.model import Unavailable
 
 if TYPE_CHECKING:  # depth quick need not import the readers of links and GPU code
+    from wheel_checks.facts.gpu.first_use import FirstUse
     from wheel_checks.facts.gpu.targets import Product
     from wheel_checks.facts.links.linking import LinkFacts
     from wheel_checks.facts.wheel.variant import VariantFacts
@@ -112,7 +113,23 @@ def _of_libraries(wheel: WheelFacts, gpus: Sequence[Product]) -> dict[str, Any]:
         return facts
     from wheel_checks.facts.gpu.summary import summarize_gpu_code
 
-    return facts | {"gpu_code": summarize_gpu_code(wheel.gpu_code, gpus)}
+    code = summarize_gpu_code(wheel.gpu_code, gpus)
+    if wheel.first_use is not None:
+        code["compiled_at_first_use"] = _of_first_use(wheel.first_use)
+    return facts | {"gpu_code": code}
+
+
+def _of_first_use(found: FirstUse) -> dict[str, Any]:
+    """The signs that a wheel without GPU code compiles, and the targets of its compilers."""
+    return {
+        "signs": [{"what": sign.what, "member": sign.member, "compiler": sign.compiler} for sign in found.signs],
+        "compilers": [
+            {"member": one.member, "unavailable": one.targets.reason}
+            if isinstance(one.targets, Unavailable)
+            else {"member": one.member, "targets": [f"sm_{sm}" for sm in one.targets]}
+            for one in found.compilers
+        ],
+    }
 
 
 def _of_links(links: LinkFacts) -> dict[str, Any]:

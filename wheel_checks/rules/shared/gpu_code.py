@@ -60,7 +60,7 @@ def without_code(
     yield from _does_not_run([one for one in found if one.runs.how == "none"], facts, remedy, place)
     yield from _not_proven([one for one in found if one.runs.how == "unknown"], facts, place)
     yield from _bundled(found, place)
-    yield from _by_design([one for one in found if one.runs.how in ("native", "jit")])
+    yield from _by_design([one for one in found if one.runs.how in ("native", "jit")], place)
 
 
 def _left_open(one: CodeAnswer) -> CodeAnswer:
@@ -84,17 +84,18 @@ def _does_not_run(found: Sequence[CodeAnswer], facts: GpuCodeFacts, remedy: Reme
 
 def _not_proven(found: Sequence[CodeAnswer], facts: GpuCodeFacts, place: Place) -> Iterator[Finding]:
     def cause(one: CodeAnswer) -> tuple[str, ...]:
-        return tuple(library.member for library in (*one.unread, *one.lacking)) or (one.runs.why,)
+        return tuple(library.member for library in (*one.unread, *one.lacking, *one.partial)) or (one.runs.why,)
 
     for answered in _grouped(found, cause).values():
         gpus, first = named(one.product for one in answered), answered[0]
         evidence = [Evidence(one.product.name, one.runs.why) for one in answered]
         evidence += [Evidence("not read", library.runs.why, library.member) for library in first.unread]
         evidence += [Evidence("without code", labels_in(library.code), library.member) for library in first.lacking]
+        evidence += _in_part(first)
         if facts.declared:
             evidence.append(Evidence("declared", labels_of(facts.declared), DECLARED))
         fix = _how_to_decide(first)
-        member = next((library.member for library in (*first.unread, *first.lacking)), "")
+        member = next((library.member for library in (*first.unread, *first.lacking, *first.partial)), "")
         yield Finding(
             f"not proven that this runs on {gpus}: {first.runs.why}",
             tuple(evidence),
@@ -102,6 +103,13 @@ def _not_proven(found: Sequence[CodeAnswer], facts: GpuCodeFacts, place: Place) 
             place(member) if member else None,
             undecided=True,
         )
+
+
+def _in_part(one: CodeAnswer) -> list[Evidence]:
+    return [
+        Evidence("in part", f"{library.coverage}, of {labels_in(library.code)}", library.member)
+        for library in one.partial
+    ]
 
 
 def _how_to_decide(one: CodeAnswer) -> Fix:
@@ -132,8 +140,14 @@ def _bundled(found: Sequence[CodeAnswer], place: Place) -> Iterator[Finding]:
         yield Finding(message, (why,), fix, place(member), Severity.WARNING)
 
 
-def _by_design(found: Sequence[CodeAnswer]) -> Iterator[Finding]:
-    """Notes: code for other GPUs, and libraries for another CUDA."""
+def _by_design(found: Sequence[CodeAnswer], place: Place) -> Iterator[Finding]:
+    """Notes: libraries that run in part, code for other GPUs, and libraries for another CUDA."""
+    for shares, answered in _grouped(found, lambda one: tuple((x.member, x.coverage) for x in one.partial)).items():
+        if shares:
+            member, coverage = shares[0]
+            message = f"{coverage} of {member} have code for {named(one.product for one in answered)}"
+            fix = Fix("Run on the GPU what you need of it: kernels of the other files do not run there.")
+            yield Finding(message, tuple(_in_part(answered[0])), fix, place(member), Severity.NOTE)
     for members, answered in _grouped(found, lambda one: tuple(x.member for x in one.meant_for_others)).items():
         if members:
             gpus = named(one.product for one in answered)

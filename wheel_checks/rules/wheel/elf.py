@@ -21,7 +21,7 @@ from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Sever
 from wheel_checks.phrases import joined, plural, summarised
 from wheel_checks.registry import rule
 from wheel_checks.rules.shared.policies import fitting_policy, oldest_policy, policy_of_target
-from wheel_checks.targets.target import LINUX
+from wheel_checks.targets.target import DEFAULT_GLIBC, LINUX
 
 PAGE_64K = 64 * 1024  # bytes; the page size of kernels on many Grace machines
 _SHOWN, _MOST_ROWS = 5, 20
@@ -35,6 +35,7 @@ _DRIVER = re.compile(r"(?:^|/)(?:libcuda|libnvidia-[\w-]+|libnvcuvid)(?:[-.][0-9
 _RUNTIME = re.compile(r"(?:^|/)libcudart(?:[-.][0-9a-f]{8})?\.so\.(\d+)")
 _VARIANT = re.compile(r"cu(?:da)?_?(\d{2})\d?(?!\d)")  # libbitsandbytes_cuda126.so: only one of several is opened
 _VERSIONED = re.compile(r"(GLIBC|GLIBCXX|CXXABI)_([\d.]+)")
+_ENDS_VERSIONED = re.compile(r"(GLIBC|GLIBCXX|CXXABI)_(\d{1,3}(?:\.\d{1,3}){1,3})$")
 _ALIASES = {"GLIBC_ABI_DT_RELR": "GLIBC_2.36"}  # the first glibc that packs relative relocations (its NEWS)
 _NATIVE = re.compile(r"\.so(?:\.\d+)*$")
 _MACOS = re.compile(r"darwin|macos|osx", re.IGNORECASE)
@@ -48,12 +49,13 @@ class _Elf:
 
     member: str
     facts: ElfFacts
+    possible_names: tuple[str, ...] | Unavailable = ()
 
 
 def _elfs(wheel: WheelFacts) -> Iterator[_Elf]:
     for item in need(wheel.elfs):
         if not isinstance(item.facts, Unavailable):
-            yield _Elf(item.member.name, item.facts)
+            yield _Elf(item.member.name, item.facts, item.possible_names)
 
 
 def _dynamic(elf: _Elf) -> DynamicFacts | None:
@@ -163,7 +165,8 @@ def symbol_versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """GLIBC, GLIBCXX and CXXABI needs are at most those of the oldest tagged policy, but for libraries in the wheel.
 
     If the target's glibc is newer than the wheel's tag, and its policy has the version, it loads there: a warning for
-    the publisher.
+    the publisher. If the needs of a library were not read, a version among its strings that the target lacks is
+    undecided.
     """
     policy = oldest_policy(wheel)
     if policy is None:
@@ -172,6 +175,7 @@ def symbol_versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     elfs = list(_elfs(wheel))
     own = {elf.member.rpartition("/")[2] for elf in elfs} | {d.soname for elf in elfs if (d := _dynamic(elf))}
     above: dict[str, list[str]] = defaultdict(list)
+    yield from _may_need(elfs, own, policy_of_target(wheel) or policy)
     for elf in elfs:
         if not isinstance(elf.facts.versions, SymbolVersions):
             continue
@@ -183,6 +187,31 @@ def symbol_versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
                     above[version.name].append(elf.member)
     if above:
         yield _broken_promise(wheel, policy, above)
+
+
+def _may_need(elfs: Iterable[_Elf], own: Iterable[str | None], there: dict[str, str]) -> Iterator[Finding]:
+    """The undecided finding about versions that the target lacks, among the strings of libraries read in part."""
+    is_bundled = any(name and "libstdc++" in name for name in own)
+    found: dict[str, list[str]] = defaultdict(list)
+    for elf in elfs:
+        if not isinstance(elf.facts.versions, Missing) or isinstance(elf.possible_names, Unavailable):
+            continue
+        for name in elf.possible_names:
+            match = _ENDS_VERSIONED.search(_ALIASES.get(name, name))
+            promised = there.get(match[1], "") if match and (match[1] == "GLIBC" or not is_bundled) else ""
+            if match and promised and Version(match[2]) > Version(promised):
+                found[match[0]].append(elf.member)
+    if found:
+        members = list(dict.fromkeys(member for users in found.values() for member in users))
+        verb = "needs" if len(members) == 1 else "need"
+        names = joined(sorted(found, key=_number))
+        message = f"not proven that {_files(members)} {verb} no {names}, newer than glibc 2.{there['glibc_minor']} has"
+        evidence = tuple(Evidence(name, _summary(users)) for name, users in found.items())
+        yield Finding(message, evidence, _read_whole(), Location(members[0]), undecided=True)
+
+
+def _read_whole() -> Fix:
+    return Fix("Read them completely.", (Options(("wheelproof", "verify"), ("--depth", "gpu")),))
 
 
 def _broken_promise(wheel: WheelFacts, policy: dict[str, str], above: dict[str, list[str]]) -> Finding:
@@ -406,18 +435,27 @@ def text_relocations(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "WHL511",
     "the linking data of every library was read",
     Severity.NOTE,
-    why="Of a big remote library only its start and end are read. Data not found there is not checked, and the finding "
-    "says so.",
+    why="Of a big remote library only its start and end are read. What was not found there is not checked; if the "
+    "library may need a newer glibc than the target's, that is undecided.",
     example="a library of 400 MB whose dynamic section is in the middle",
     fix="Use --depth gpu, which reads such libraries completely.",
 )
 def completely_read(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """No part of the loader's facts is missing."""
+    """No part of the loader's facts is missing. Undecided if symbol versions are unknown for an older glibc."""
     unread = [
-        f"{elf.member} ({', '.join(sorted(elf.facts.missing))})"
+        elf
         for elf in _elfs(wheel)
         if any(isinstance(part, Missing) for part in (elf.facts.dynamic, elf.facts.segments, elf.facts.versions))
     ]
+    unknown = [e for e in unread if isinstance(e.facts.versions, Missing) and isinstance(e.possible_names, Unavailable)]
+    if unknown and wheel.target and (0, 0) < wheel.target.glibc < DEFAULT_GLIBC:
+        glibc = ".".join(map(str, wheel.target.glibc))
+        message = f"not proven that the symbol versions of {_files(unknown)} are in glibc {glibc}"
+        yield Finding(f"{message}: not read", _missing_in(unknown), _read_whole(), undecided=True)
+        unread = [elf for elf in unread if elf not in unknown]
     if unread:
-        fix = Fix("Read them completely.", (Options(("wheelproof", "verify"), ("--depth", "gpu")),))
-        yield Finding(f"{_files(unread)} not read far enough to check", _listed("files", unread), fix)
+        yield Finding(f"{_files(unread)} not read far enough to check", _missing_in(unread), _read_whole())
+
+
+def _missing_in(elfs: Iterable[_Elf]) -> tuple[Evidence, ...]:
+    return _listed("files", [f"{elf.member} ({', '.join(sorted(elf.facts.missing))})" for elf in elfs])

@@ -15,6 +15,7 @@ from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.fixes.commands import option, package, run
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.phrases import joined
 from wheel_checks.registry import rule
 from wheel_checks.rules.shared.commands import target_options
 from wheel_checks.rules.shared.gpu_code import (
@@ -64,6 +65,38 @@ def has_code(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]
         content = accelerator.content
         is_part = expectations.in_stack or (content is not None and content.native > 0)
         yield from without_code(code, wanted, lambda gpus, code: _fix(wheel, gpus, code), Location, is_part=is_part)
+        yield from _compiled_at_first_use(wheel, [gpu for gpu in wanted if gpu.sm])
+
+
+def _compiled_at_first_use(wheel: WheelFacts, wanted: Sequence[Product]) -> Iterable[Finding]:
+    """The GPUs that the compiler in a wheel without GPU code does not know (errors), or no compiler in it (undecided).
+
+    Stacks are omitted: there the compiler may be that of another package.
+    """
+    found = wheel.first_use
+    if found is None or not (found.signs or found.compilers):
+        return
+    evidence = tuple(
+        Evidence(
+            "targets", one.targets.reason if isinstance(one.targets, Unavailable) else _names(one.targets), one.member
+        )
+        for one in found.compilers
+    )
+    unknown = [gpu for gpu in wanted if found.knows(gpu.sm) is False]
+    if unknown:
+        compiler = next(one.member for one in found.compilers if one.decides)
+        message = f"no code for {named(unknown)}: it is compiled at first use, and {compiler} does not know the target"
+        yield Finding(message, evidence, _fix(wheel, unknown), Location(compiler))
+    if unproven := [gpu for gpu in wanted if found.knows(gpu.sm) is None]:
+        signs = tuple(Evidence(sign.what, sign.compiler, sign.member) for sign in found.signs)
+        compilers = joined(list(dict.fromkeys(sign.compiler for sign in found.signs))) or found.compilers[0].member
+        message = f"not proven that this runs on {named(unproven)}: it is compiled at first use, by {compilers}"
+        fix = Fix("Run it on the GPU, or check the package or host that has the compiler.")
+        yield Finding(message, (*signs, *evidence), fix, undecided=True)
+
+
+def _names(targets: Sequence[int]) -> str:
+    return ", ".join(f"sm_{sm}" for sm in targets)
 
 
 def _fix(wheel: WheelFacts, gpus: Sequence[Product], code: GpuCode | None = None) -> Fix:
