@@ -220,7 +220,7 @@ def for_rocm(**builds: str) -> HostFacts:
     return _of_build(None, builds, version="2.11.0+rocm6.4", hip="6.4.43482")
 
 
-def _of_build(facts: HostFacts | None, builds: dict[str, str], **changed: str) -> HostFacts:
+def _of_build(facts: HostFacts | None, builds: dict[str, str], **changed: Any) -> HostFacts:
     facts = without_gpu(facts or vision())
     assert not isinstance(facts.installed, Unavailable)
     assert facts.installed.torch is not None

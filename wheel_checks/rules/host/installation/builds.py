@@ -156,7 +156,7 @@ def _companions(facts: HostFacts, torch: TorchFiles) -> Fix:
     if not wanted:
         return reinstall_torch(facts)
     build = package.version.partition("+")[2] if package else ""
-    index = build if re.fullmatch(r"cu\d{3}", build) else ""
+    index = build if re.fullmatch(r"cu\d{3}|cpu", build) else ""
     commands = install(facts, *wanted, force=True, no_deps=True, index=index)
     summary = f"Install the releases made for torch {public(torch.version)}: {' and '.join(wanted)}."
     return Fix(summary, commands, Goal(companions=tuple(name for name in COMPANIONS if installed(facts).named(name))))
