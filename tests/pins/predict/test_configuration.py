@@ -46,10 +46,10 @@ def without_row(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Non
     options_of.cache_clear()
 
 
-def unknown(tmp_path: Path, installer: str, *, build: bool = False, **variables: str) -> list[str]:
+def unknown(tmp_path: Path, installer: str, **variables: str) -> list[str]:
     """The names that the configuration of an installer leaves open."""
     own = {"HOME": str(tmp_path), "XDG_CONFIG_DIRS": str(tmp_path / "none"), "VIRTUAL_ENV": str(tmp_path)}
-    request = PredictRequest(NOTHING_REQUESTED, PLACE, build=build, variables={**own, **variables})
+    request = PredictRequest(NOTHING_REQUESTED, PLACE, variables={**own, **variables})
     return [one.name for one in configured(installer, request, NO_TRUST)[1]]
 
 

@@ -137,6 +137,7 @@ def judge(installer: str, request: PredictRequest, client: HttpClient, index: Si
             return _open(installer, request, Planned(DryRun({}, {}, {}), not_understood=unknown))
     planned, index = _planned(installer, request, client, index)
     effect = Effect(installer, planned.dry, request, client, index)
+    planned = replace(planned, open=(*planned.open, *effect.overwriting.open))
     subjects = _subjects(installer, request, planned, effect)
     if step is not None and step.with_:
         return _overlaid(installer, request, client, index, subjects)
