@@ -23,6 +23,7 @@ from wheel_checks.targets.target import parse_targets
 from wheelproof.pins.predict.command_line import read_command
 from wheelproof.pins.predict.configuration import configured
 from wheelproof.pins.predict.model import NOTHING_REQUESTED, Destination, PredictRequest
+from wheelproof.wheels.asked import parse_requested
 
 SETTINGS = sorted(options_of("uv.toml"))
 VARIABLES = sorted(options_of("UV_*"))
@@ -166,6 +167,27 @@ def test_settings_of_a_tree_about_builds_count_only_where_something_is_built(tmp
 )
 def test_variables(tmp_path: Path, installer: str, variables: dict[str, str], names: list[str]) -> None:
     assert unknown(tmp_path, installer, **variables) == names
+
+
+@pytest.mark.parametrize(
+    ("line", "names", "wheels_only"),
+    [
+        ("--only-binary :all:", [], True),
+        ("--only-binary=torch", ["--only-binary torch"], False),
+        ("--prefer-binary", ["--prefer-binary"], False),
+        ("--only-binary :none:", [], False),
+        ("--use-feature=fast-deps", [], False),
+    ],
+)
+def test_options_within_a_requirements_file(tmp_path: Path, line: str, names: list[str], wheels_only: bool) -> None:
+    (tmp_path / "requirements.txt").write_text(f"{line}\nx\n")
+    requested = parse_requested([], [tmp_path / "requirements.txt"])
+    request = PredictRequest(requested, PLACE, variables={"HOME": str(tmp_path), "PIP_CONFIG_FILE": os.devnull})
+
+    request, unknown_ = configured("pip", request, NO_TRUST)
+
+    assert ([one.name for one in unknown_], request.wheels_only) == (names, wheels_only)
+    assert all(one.where == "requirements.txt:1" for one in unknown_)
 
 
 def test_variables_that_name_another_environment(tmp_path: Path) -> None:

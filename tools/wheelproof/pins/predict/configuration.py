@@ -62,9 +62,12 @@ def configured(
         found += [one for one in _of_pip_files(request) if one.name not in known]
         request = _placed(request, {one.name: one.value for one in found})
     unknown += [one.origin for one in found if not _is_followed(one, request)]
+    of_files = request.requested.declared.wheel_options
+    unknown += [one for one in of_files if one.name.partition(" ")[2] not in (_ALL, _NONE)]
+    is_all = any(one.name.endswith(_ALL) for one in of_files)
     request = replace(
         request,
-        wheels_only=request.wheels_only or any(one.effect == "wheels" and _is_all(one) for one in found),
+        wheels_only=request.wheels_only or is_all or any(one.effect == "wheels" and _is_all(one) for one in found),
         may_change_managed=request.may_change_managed or any(one.effect == "managed" and one.is_true for one in found),
     )
     return request, tuple(unknown)
