@@ -18,7 +18,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from wheelproof.pins.documents.commands.options import options_of, valued, with_effect
+from wheel_checks.sources.installers.options import options_of, valued, with_effect
 from wheelproof.pins.guard.inside import layout
 
 ROOT = Path(__file__).parent.parent
@@ -37,7 +37,7 @@ HEAD = """\
 def options_text() -> str:
     """The text of the module with the options."""
     run, sync = options_of("uv run"), options_of("uv sync")
-    shared = with_effect("uv remove", "index", "search", "folder", "python", "network", "none")
+    shared = with_effect("uv remove", "index", "search", "folder", "python", "network", "builds", "none")
     sets = {
         "PIP_VALUED": valued("pip"),
         "PIP_PLACES": with_effect("pip install", "target", "prefix"),

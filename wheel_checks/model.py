@@ -154,6 +154,17 @@ class Unavailable:
     hint: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class NotUnderstood:
+    """A part of an input that its reader does not understand, and that may change the result."""
+
+    name: str  # such as a key, an option or a variable
+    where: str  # the file, or the command
+
+    def __str__(self) -> str:
+        return f"the effect of {self.name} ({self.where}) is unknown"
+
+
 class FactUnavailableError(Exception):
     """Raised by :func:`need`; the runner turns it into a skipped check."""
 

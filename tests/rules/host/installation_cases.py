@@ -206,6 +206,29 @@ def vision(
     return with_packages(healthy(), package(name, version, requires=(requires,), build=build))
 
 
+OF_TORCH_FOR_CUDA = needed("libc10_cuda.so", user="flash-attn", by="flash_attn_2_cuda.abi3.so")
+
+
+def for_the_cpu(facts: HostFacts | None = None, **builds: str) -> HostFacts:
+    """A torch for the CPU; its companions too, but those with another build."""
+    return _of_build(facts, {"torchvision": "cpu", "torchaudio": "cpu", **builds}, version="2.11.0+cpu")
+
+
+def for_rocm(**builds: str) -> HostFacts:
+    """A torch for ROCm; its companions too, but those with another build."""
+    builds = {"torchvision": "rocm6.4", "torchaudio": "rocm6.4", **builds}
+    return _of_build(None, builds, version="2.11.0+rocm6.4", hip="6.4.43482")
+
+
+def _of_build(facts: HostFacts | None, builds: dict[str, str], **changed: Any) -> HostFacts:
+    facts = without_gpu(facts or vision())
+    assert not isinstance(facts.installed, Unavailable)
+    assert facts.installed.torch is not None
+    torch = replace(facts.installed.torch, cuda="", has_cuda_library=False, **changed)
+    packages = tuple(replace(one, build=builds.get(one.name, one.build)) for one in facts.installed.packages)
+    return replaced(facts, "installed", torch=torch, packages=packages)
+
+
 def nvpl(owner: str = "") -> HostFacts:
     return found(without_gpu(grace()), missing=(needed("libnvpl_lapack_lp64_gomp.so.0", owner=owner),))
 
@@ -401,6 +424,20 @@ CASES = [
         "one library for each CUDA, of which the package opens one",
         lambda: with_flash(healthy(), runtime_12("flash_attn/libflash_cuda128.so")),
     ),
+    Case(
+        "DOC205",
+        "an extension for CUDA next to torch for the CPU",
+        lambda: for_the_cpu(with_flash(healthy(), OF_TORCH_FOR_CUDA)),
+        (
+            "flash-attn 2.8.3 is built for CUDA, but torch 2.11.0+cpu for the CPU: flash_attn_2_cuda.abi3.so needs "
+            "libc10_cuda.so, which is not found",
+        ),
+    ),
+    Case(
+        "DOC205",
+        "a runtime that is missing next to torch for the CPU",
+        lambda: for_the_cpu(with_flash(healthy(), runtime_12("flash_attn_2_cuda.abi3.so"))),
+    ),
     Case("DOC205", "torch's own libraries", lambda: with_flash(healthy(), runtime_12("torch/_C.so", user="torch"))),
     Case(
         "DOC205",
@@ -589,8 +626,34 @@ CASES = [
         "torchvision for the CPU",
         lambda: vision(build="cpu"),
         ("torchvision 0.26.0 is built for the CPU, but torch 2.11.0+cu130 for CUDA 13.0",),
+    ),
+    Case(
+        "DOC214",
+        "torchvision for the CPU, where no GPU is",
+        lambda: without_gpu(vision(build="cpu")),
+        ("torchvision 0.26.0 is built for the CPU, but torch 2.11.0+cu130 for CUDA 13.0",),
         severity=WARNING,
     ),
+    Case(
+        "DOC214",
+        "torchvision for CUDA next to a torch for the CPU",
+        lambda: for_the_cpu(torchvision="cu130"),
+        ("torchvision 0.26.0 is built for CUDA 13.0, but torch 2.11.0+cpu for the CPU",),
+    ),
+    Case(
+        "DOC214",
+        "torchaudio for CUDA next to a torch for the CPU",
+        lambda: for_the_cpu(torchaudio="cu130"),
+        ("torchaudio 2.11.0 is built for CUDA 13.0, but torch 2.11.0+cpu for the CPU",),
+    ),
+    Case("DOC214", "both for the CPU", for_the_cpu),
+    Case(
+        "DOC214",
+        "torchvision for CUDA next to a torch for ROCm",
+        lambda: for_rocm(torchvision="cu130"),
+        ("torchvision 0.26.0 is built for CUDA 13.0, but torch 2.11.0+rocm6.4 for ROCm 6.4",),
+    ),
+    Case("DOC214", "torchvision of the same ROCm", for_rocm),
     Case("DOC214", "torchvision of the same major version", lambda: vision(build="cu132")),
     Case("DOC214", "torchaudio for the CPU", lambda: vision("2.11.0", build="cpu", name="torchaudio")),
     Case("DOC214", "torchaudio that does not say", lambda: vision("2.11.0", build="", name="torchaudio")),

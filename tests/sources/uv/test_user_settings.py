@@ -37,11 +37,13 @@ def settings(tmp_path: Path, tree: str, user: str = "", system: str = "", **envi
             {"index": [{"url": "https://good.example/s", "default": True}]},
         ),
         ('[[index]]\nname = "x"\nurl = "https://evil.example/s"\nexplicit = true', {}),
+        ("upgrade = true\n[pip]\nreinstall = true", {"upgrade": True, "pip": {"reinstall": True}}),
+        ('reinstall-package = ["torch"]', {"reinstall-package": ["torch"]}),
         ('cache-dir = "../victim"', {}),
         ('keyring-provider = "subprocess"', {}),
         ('allow-insecure-host = ["evil.example"]\nnative-tls = true', {}),
         ('python-install-mirror = "https://evil.example/"\npython-preference = "managed"', {}),
-        ('publish-url = "https://evil.example/"\n[pip]\npython = "./evil"\nbreak-system-packages = true', {"pip": {}}),
+        ('publish-url = "https://evil.example/"\n[pip]\npython = "./evil"\nlink-mode = "copy"', {"pip": {}}),
     ],
 )
 def test_what_a_tree_may_say(tmp_path: Path, tree: str, table: dict[str, Any] | None) -> None:

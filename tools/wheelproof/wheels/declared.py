@@ -20,6 +20,7 @@ from packaging.utils import canonicalize_name
 from wheel_checks.errors import FormatError, SourceError, UsageError, WheelproofError
 from wheel_checks.formats.requirements_lines import logical_lines, setting, split_options
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
+from wheel_checks.model import NotUnderstood
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.regular_file import expand_home, real_path
 from wheel_checks.sources.requirement_files import MOST, read_requirements_file
@@ -33,9 +34,9 @@ _STATED = re.compile(r"(?:md5|sha1|sha224|sha256|sha384|sha512)=[0-9a-fA-F]{32,1
 _LOCAL = re.compile(r"(?P<path>[^\[\]]+)(?:\[(?P<extras>[^\]]*)\])?")
 _REPOSITORY = re.compile(r"(?:git|hg|svn|bzr)\+|git:|ssh:|[\w.-]+@[\w.-]+:(?!//)", re.IGNORECASE)
 _NONE = Requirement("none")  # of a line that is a path
-_SWITCHES = {"--no-index", "--pre", "--prefer-binary", "--require-hashes"}
+_SWITCHES = {"--no-index", "--pre", "--require-hashes"}
+_OF_WHEELS = {"--no-binary", "--only-binary", "--prefer-binary"}
 _IGNORED = {
-    "--only-binary",
     "--trusted-host",
     "--use-feature",
     "--no-use-feature",
@@ -165,11 +166,17 @@ class _Reading:
             found.without_index |= option == "--no-index"
             found.pre |= option == "--pre"
             found.require_hashes |= option == "--require-hashes"
-        elif option == "--no-binary":
-            names = (name.strip() for name in value.split(","))
-            found.not_built |= {name and str(canonicalize_name(name)): where for name in names if name != ":none:"}
+        elif option in _OF_WHEELS and bool(value) is (option != "--prefer-binary"):
+            self._about_wheels(option, value, where)
         elif option not in _IGNORED:
             found.faults.append(f"{where} is not a valid requirements line: {text[:200]!r}")
+
+    def _about_wheels(self, option: str, value: str, where: str) -> None:
+        if option != "--no-binary":
+            self.found.wheel_options.append(NotUnderstood(f"{option} {value}".strip(), where))
+            return
+        names = (name.strip() for name in value.split(","))
+        self.found.not_built |= {name and str(canonicalize_name(name)): where for name in names if name != ":none:"}
 
     def _include(self, path: Path, tree: Path, value: str, where: str, *, constraint: bool) -> None:
         included = path.parent / value

@@ -10,6 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import WheelproofError
+from wheel_checks.model import NotUnderstood
 from wheel_checks.sources.trust import Address
 
 
@@ -75,8 +76,9 @@ class Declared:
     """The requirements of files.
 
     ``index``, ``extra`` and ``find_links`` are as written, except that local folders are file URLs. ``not_built`` maps
-    packages required as source archives to the place of that option. ``open_ends`` leave the whole answer open:
-    requirements known only after a download or build. ``faults`` are errors that an installer would report.
+    packages required as source archives to the place of that option; ``wheel_options`` are --only-binary and
+    --prefer-binary, with their values. ``open_ends`` leave the whole answer open: requirements known only after a
+    download or build. ``faults`` are errors that an installer would report.
     """
 
     lines: list[Line] = field(default_factory=list)
@@ -88,5 +90,6 @@ class Declared:
     pre: bool = False
     require_hashes: bool = False
     not_built: dict[str, str] = field(default_factory=dict)
+    wheel_options: list[NotUnderstood] = field(default_factory=list)
     open_ends: list[WheelproofError] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)

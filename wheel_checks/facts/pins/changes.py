@@ -10,7 +10,7 @@ from packaging.version import Version
 
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.stack.facts import Conflict, Demand
-from wheel_checks.model import Unavailable
+from wheel_checks.model import NotUnderstood, Unavailable
 
 
 class Fate(StrEnum):
@@ -120,7 +120,8 @@ class PackageChange:
 
 @dataclass(frozen=True, slots=True)
 class PlannedInstall:
-    """One install as a whole. ``conflict`` says why nothing at all would be done, ``open`` are undecided parts."""
+    """One install as a whole."""
 
-    conflict: Conflict | None = None
-    open: tuple[str, ...] = ()
+    conflict: Conflict | None = None  # why nothing at all would be done
+    open: tuple[str, ...] = ()  # undecided parts
+    not_understood: tuple[NotUnderstood, ...] = ()  # settings, options and variables

@@ -60,11 +60,22 @@ class Watch:
 
 
 def changes_between(
-    before: ImportOrder, after: ImportOrder, watch: Watch, environment: Mapping[str, str], installer: str, machine: str
+    before: ImportOrder,
+    after: ImportOrder,
+    watch: Watch,
+    environment: Mapping[str, str],
+    installer: str,
+    machine: str,
+    overwritten: Mapping[str, str] | None = None,
 ) -> list[PackageChange]:
-    """The effect on watched packages, and their lost requirements; ``environment`` has the target's markers."""
+    """The effect on watched packages, and their lost requirements.
+
+    ``environment`` has the target's markers; ``overwritten`` has the package that writes over files of another one, by
+    the name of the latter.
+    """
     names = {n for n in (*before.copies, *after.copies) if watch.role(n)}
-    changes = {name: _change(name, before, after, watch, installer, machine) for name in names}
+    known = overwritten or {}
+    changes = {name: _change(name, before, after, watch, installer, machine, known.get(name, "")) for name in names}
     judging = _Judging(before, after, watch, environment, changes)
     judged = [judging.judge(change) for change in changes.values()]
     return sorted(judged, key=lambda change: (change.fate is Fate.KEPT, watch.rank(change.name)))
@@ -130,16 +141,17 @@ class _Judging:
 
 
 def _change(
-    name: str, before: ImportOrder, after: ImportOrder, watch: Watch, installer: str, machine: str
+    name: str, before: ImportOrder, after: ImportOrder, watch: Watch, installer: str, machine: str, overwritten: str
 ) -> PackageChange:
     """The effect on one package by itself."""
     old, new = before.visible(name), after.visible(name)
     role = watch.role(name) or Role.LIBRARY
     change = PackageChange(name, old.version if old else "", new.version if new else "", installer, machine, role=role)
     if name in before.loose or (old is not None and old is new):
-        by = None if name in before.loose else _overwriting(old, after)
+        alike = None if name in before.loose else _overwriting(old, after)
+        by = alike.label if alike else overwritten
         change = replace(change, after=change.before)
-        return replace(change, fate=Fate.OVERWRITTEN, by=by.label) if by else change
+        return replace(change, fate=Fate.OVERWRITTEN, by=by) if by else change
     if old is None:
         return replace(change, fate=Fate.ADDED)
     if new is None:

@@ -148,14 +148,16 @@ def framework_whole(change: PackageChange, _: Expectations) -> Iterable[Finding]
     kind="planned-install",
     audience=Audience.INSTALLER,
     why="A source archive may compute its requirements when it is built, and a build runs its code. Until then it is "
-    "unknown whether it requires another torch.",
+    "unknown whether it requires another torch. A setting, an option or a variable whose effect is unknown may do "
+    "anything.",
     example="a package without wheels whose PKG-INFO says `Dynamic: Requires-Dist`",
-    fix="Let the installer build it with `--build` if you trust it, or use a release that has a wheel.",
+    fix="Let the installer build it with `--build` if you trust it, or use a release that has a wheel; predict without "
+    "the setting that is named.",
 )
 def plan_known(facts: PlannedInstall, _: Expectations) -> Iterable[Finding]:
     """Unknown parts of the plan are undecided."""
-    for sentence in facts.open:
-        yield Finding(sentence, undecided=True)
+    for part in (*facts.open, *facts.not_understood):
+        yield Finding(str(part), undecided=True)
 
 
 def _message(change: PackageChange) -> str:

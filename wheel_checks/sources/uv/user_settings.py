@@ -12,41 +12,56 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wheel_checks.data import load
+from wheel_checks.model import NotUnderstood
 from wheel_checks.parsing import requirement_or_none
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.installers.files import uv_tables
+from wheel_checks.sources.installers.options import OTHER, effect_of_setting
 from wheel_checks.sources.regular_file import expand_home, real_path
 from wheel_checks.sources.trust import Address, Trust, is_inside, with_url
 
 _ADDRESS = re.compile(r"://|^file:|\bgit\+|@\s*[./~]")
-
-
-def _keys(kind: str) -> list[str]:
-    """The settings of one kind of the table."""
-    keys: list[str] = load("install_commands")["uv_settings"][kind]
-    return keys
+_PLACES = ("extra-index-url", "find-links")
+_PASSED = ("chosen", "wheels", "managed")  # effects that a file of a tree may have
+_OF_AN_INDEX = {"name", "url", "default", "explicit", "format", "authenticate", "publish-url", "cache-control"}
 
 
 @dataclass(slots=True)
 class UvSettings:
-    """``table`` is the content of a uv.toml. ``refused`` are addresses of a tree that would count."""
+    """The settings with which uv runs in a folder."""
 
-    table: dict[str, Any] = field(default_factory=dict)
-    refused: list[Address] = field(default_factory=list)
+    table: dict[str, Any] = field(default_factory=dict)  # the content of a uv.toml
+    refused: list[Address] = field(default_factory=list)  # addresses of a tree that would count
+    not_understood: list[NotUnderstood] = field(default_factory=list)  # keys whose effect is unknown
 
     @property
     def builds(self) -> bool:
         """Whether they want packages as source archives."""
+        return bool(self._values("no-binary") or self._values("no-binary-package"))
+
+    @property
+    def wheels_only(self) -> bool:
+        """Whether they exclude all source archives."""
+        return bool(self._values("no-build") or self._values("only-binary"))
+
+    @property
+    def may_change_managed(self) -> bool:
+        """Whether they allow changes of an environment that the system's package manager owns."""
+        return bool(self._values("break-system-packages"))
+
+    def _values(self, key: str) -> list[Any]:
         tables = (self.table, self.table.get("pip"))
-        keys = ("no-binary", "no-binary-package")
-        return any(isinstance(table, Mapping) and any(table.get(key) for key in keys) for table in tables)
+        return [table[key] for table in tables if isinstance(table, Mapping) and table.get(key)]
 
 
-def uv_settings(environ: Mapping[str, str], cwd: Path, trust: Trust) -> UvSettings:
-    """The settings with which uv runs in ``cwd``, the nearest file first. Raises UsageError for unreadable files."""
+def uv_settings(environ: Mapping[str, str], cwd: Path, trust: Trust, *, build: bool = False) -> UvSettings:
+    """The settings with which uv runs in ``cwd``, the nearest file first, and may ``build``.
+
+    Raises UsageError for unreadable files.
+    """
     found = UvSettings()
     for path, table, tree in uv_tables(environ, cwd):
+        found.not_understood += _not_understood(table, path, dropped=("builds",) if build and tree is not None else ())
         own = (
             _with_places(table, path.parent) if tree is None else _OfTree(path, tree, trust, found.refused).take(table)
         )
@@ -59,8 +74,29 @@ def reaching_settings(environ: Mapping[str, str], cwd: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for _, table, tree in uv_tables(environ, cwd):
         if tree is None:
-            found = _merged(found, {key: value for key, value in table.items() if key in _keys("reaching")})
+            found = _merged(found, {key: value for key, value in table.items() if _is(key, "reaching")})
     return found
+
+
+def _is(key: str, *effects: str) -> bool:
+    return effect_of_setting(key) in effects
+
+
+def _not_understood(
+    table: Mapping[str, Any], path: Path, name: str = "", *, dropped: Sequence[str] = ()
+) -> Iterator[NotUnderstood]:
+    """The keys of a table whose effect is unknown, or that are ``dropped`` though they count here."""
+    for key, value in table.items():
+        effect, where = effect_of_setting(key), f"{name}{key}"
+        if effect == "table" and isinstance(value, Mapping):
+            yield from _not_understood(value, path, f"{key}.", dropped=dropped)
+        elif key == "index" and isinstance(value, list):
+            rows = (row for row in value if isinstance(row, Mapping))
+            yield from (NotUnderstood(f"{where}.{one}", str(path)) for row in rows for one in row.keys() - _OF_AN_INDEX)
+        elif value in (False, [], "", [":none:"]):
+            continue
+        elif effect in (OTHER, *dropped) or (effect == "wheels" and value not in (True, [":all:"])):
+            yield NotUnderstood(where, str(path))
 
 
 def _merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,7 +118,7 @@ def _with_places(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     found = dict(table)
     if isinstance(found.get("pip"), Mapping):
         found["pip"] = _with_places(found["pip"], folder)
-    for key in ("index-url", *_keys("places")):
+    for key in ("index-url", *_PLACES):
         if isinstance(found.get(key), str):
             found[key] = _absolute(found[key], folder)
         elif isinstance(found.get(key), list):
@@ -112,10 +148,8 @@ class _OfTree:
 
     def take(self, table: Mapping[str, Any]) -> dict[str, Any]:
         """The settings of a tree's table that are passed to uv."""
-        found = {key: self._checked(value, key) for key, value in table.items() if key in _keys("tree")}
-        found |= {
-            key: list(self._allowed(key, table[key])) for key in _keys("places") if isinstance(table.get(key), list)
-        }
+        found = {key: self._checked(value, key) for key, value in table.items() if _is(key, *_PASSED)}
+        found |= {key: list(self._allowed(key, table[key])) for key in _PLACES if isinstance(table.get(key), list)}
         if isinstance(table.get("index-url"), str):
             for url in self._allowed("index-url", [table["index-url"]]):
                 found["index-url"] = url

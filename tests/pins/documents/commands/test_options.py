@@ -13,7 +13,7 @@ import pytest
 from uv import find_uv_bin
 
 from wheel_checks.data import load
-from wheelproof.pins.documents.commands.options import options_of
+from wheel_checks.sources.installers.options import options_of
 from wheelproof.pins.guard.inside import pip_front, uv_front
 
 RECORDED = tomllib.loads((Path(__file__).parents[3] / "data/installer_options.toml").read_text())
@@ -68,16 +68,48 @@ def test_the_table_has_the_settings_of_uv(tmp_path: Path, text: str) -> None:
     path = tmp_path / "uv.toml"
     path.write_text(text)
     keys = output_of(find_uv_bin(), "cache", "dir", "--config-file", str(path)).partition("expected one of")[2]
-    table = {key for kind in load("install_commands")["uv_settings"].values() for key in kind}
 
     assert "index-url" in keys
-    assert set(re.findall(r"`([\w-]+)`", keys)) - table == set()
+    assert set(re.findall(r"`([\w-]+)`", keys)) - options_of("uv.toml").keys() == set()
 
 
-def test_each_setting_of_uv_is_of_one_kind() -> None:
-    keys = [key for kind in load("install_commands")["uv_settings"].values() for key in kind]
+def test_the_table_has_the_variables_of_uv() -> None:
+    texts = [output_of(find_uv_bin(), *verb.split(), "--help") for verb in UV]
 
-    assert len(keys) == len(set(keys))
+    names = {name for text in texts for name in re.findall(r"\[env:\s+(UV_\w+)", text)}
+    assert "UV_RESOLUTION" in names
+    assert names - options_of("UV_*").keys() == set()
+
+
+def test_the_table_has_every_option_of_pip() -> None:
+    """Hidden ones, and those of its other commands, which a section [global] may have."""
+    script = (
+        "from pip._internal.commands import commands_dict, create_command\n"
+        "for name in commands_dict:\n"
+        "    for option in create_command(name).parser.option_list_all:\n"
+        "        print(name, *option._long_opts)"
+    )
+    rows = [line.split() for line in output_of(sys.executable, "-c", script).splitlines()]
+    installing = {name for command, *names in rows for name in names if command == "install"}
+
+    assert "--no-dependencies" in installing
+    assert installing - options_of("pip install").keys() == set()
+    known = options_of("pip install").keys() | options_of("pip.conf").keys()
+    assert {name for _, *names in rows for name in names} - known == set()
+
+
+@pytest.mark.parametrize("of", ["uv.toml", "UV_*", "PIP_*", "pip.conf"])
+def test_each_setting_has_one_row(of: str) -> None:
+    names = [name for row in load("install_commands")["option"] if of in row["of"] for name in row["names"]]
+
+    assert names
+    assert len(names) == len(set(names))
+
+
+def test_what_has_no_effect_has_a_reason() -> None:
+    rows = [row for row in load("install_commands")["option"] if row["effect"] == "none"]
+
+    assert [row["of"] for row in rows if not row.get("why")] == []
 
 
 @pytest.mark.parametrize(

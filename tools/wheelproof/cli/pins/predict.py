@@ -169,7 +169,8 @@ def _place(arguments: argparse.Namespace, steps: Sequence[Step], folder: Path) -
     if not environment.interpreter:  # a folder made by --target, or an environment of another machine
         return Destination(target_of(environment), interior_of(environment), described=True)
     interior = read_interior(environment, os.environ)
-    return Destination(target_of(environment), interior, environment.interpreter)
+    is_named = bool(arguments.python)
+    return Destination(target_of(environment), interior, environment.interpreter, is_named=is_named)
 
 
 def _of_project(steps: Sequence[Step]) -> str:

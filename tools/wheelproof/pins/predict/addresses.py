@@ -9,6 +9,7 @@ from pathlib import Path
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.sources.file_urls import is_file_url
 from wheel_checks.sources.installers.config import FIRST_INDEX, IndexConfig
+from wheel_checks.sources.installers.options import effect_of_variable
 from wheel_checks.sources.trust import Address, UntrustedAddressError
 from wheelproof.pins.documents.commands.lexer import UNKNOWN
 from wheelproof.pins.predict.command_line import ADDRESS_OPTIONS
@@ -16,36 +17,42 @@ from wheelproof.pins.predict.step import Step
 
 _MAIN = {"--index-url", "--default-index", "PIP_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX"}
 _LINKS = {"--find-links", "PIP_FIND_LINKS", "UV_FIND_LINKS"}
+_OF_INSTALLERS = ("PIP_", "UV_")
 _MORE = {"--extra-index-url", "--index", "PIP_EXTRA_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_INDEX"}
-_PASSED = {"PIP_PRE", "PIP_UPGRADE_STRATEGY", "UV_PRERELEASE", "UV_RESOLUTION", "PIP_NO_DEPS", "UV_INDEX_STRATEGY"}
-_WITHOUT_EFFECT = {
-    *("PIP_NO_CACHE_DIR", "PIP_BREAK_SYSTEM_PACKAGES", "PIP_ROOT_USER_ACTION", "PIP_DISABLE_PIP_VERSION_CHECK"),
-    *("PIP_CACHE_DIR", "PIP_DEFAULT_TIMEOUT", "PIP_RETRIES", "PIP_PROGRESS_BAR", "PIP_NO_COLOR", "PIP_NO_INPUT"),
-    *("UV_SYSTEM_PYTHON", "UV_LINK_MODE", "UV_COMPILE_BYTECODE", "UV_NO_CACHE", "UV_HTTP_TIMEOUT", "UV_CACHE_DIR"),
-    *("UV_BREAK_SYSTEM_PACKAGES", "UV_NO_PROGRESS", "UV_PYTHON_DOWNLOADS", "UV_PYTHON", "UV_VERSION", "PIP_VERSION"),
-    *("UV_PROJECT_ENVIRONMENT", "UV_TOOL_DIR", "UV_TOOL_BIN_DIR", "UV_INSTALL_DIR", "UV_PYTHON_INSTALL_DIR"),
-    *("UV_CONCURRENT_DOWNLOADS", "PIP_TRUSTED_HOST", "PIP_NO_BUILD_ISOLATION", "UV_NO_BUILD_ISOLATION", "VIRTUAL_ENV"),
-    *("PYTHONUSERBASE", "PIP_BUILD_CONSTRAINT", "UV_BUILD_CONSTRAINT"),
-}
+# Effects of variables that reach the installer, and of those that matter to none of a command's installs.
+_PASSED = {"chosen", "managed", "pre", "reinstall", "upgrade"}
+_WITHOUT_EFFECT = {"builds", "none", "place", "reaching"}
+_PLACES = {"VIRTUAL_ENV", "PYTHONUSERBASE"}  # of an image: it has one environment
 
 
 def unknown_variables(step: Step) -> tuple[str, ...]:
     """The variables of a command whose effect on its installs is unknown here."""
-    known = {*_MAIN, *_LINKS, *_MORE, *_PASSED, *_WITHOUT_EFFECT}
     others = {"PIP": "UV_", "UV": "PIP_"}  # variables of one installer mean nothing to the other
     installer = step.installers[0].upper() if step.installers else ""
     foreign = others.get(installer, "-")
     unknown = (
         name
         for name, value in step.variables.items()
-        if name not in known or (UNKNOWN in value and name not in _WITHOUT_EFFECT)
+        if not _has_no_effect(name) and (UNKNOWN in value or not _is_known(name))
     )
     return tuple(sorted(name for name in unknown if not name.startswith(foreign)))
 
 
+def _has_no_effect(name: str) -> bool:
+    return name in _PLACES or (name.startswith(_OF_INSTALLERS) and effect_of_variable(name) in _WITHOUT_EFFECT)
+
+
+def _is_known(name: str) -> bool:
+    return name in {*_MAIN, *_LINKS, *_MORE} or _is_passed(name)
+
+
+def _is_passed(name: str) -> bool:
+    return name.startswith(_OF_INSTALLERS) and effect_of_variable(name) in _PASSED
+
+
 def passed_variables(step: Step) -> dict[str, str]:
     """The variables of a command that reach the installer."""
-    return {name: value for name, value in step.variables.items() if name in _PASSED}
+    return {name: value for name, value in step.variables.items() if _is_passed(name)}
 
 
 def step_config(step: Step, config: IndexConfig) -> tuple[IndexConfig, tuple[str, ...]]:

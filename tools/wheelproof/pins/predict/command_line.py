@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wheel_checks.parsing import requirement_or_none
-from wheelproof.pins.documents.commands.options import Option, options_of, with_effect
+from wheel_checks.sources.installers.options import UNKNOWN_OPTION, Option, options_of, with_effect
 from wheelproof.pins.installers import PIP, UV
 from wheelproof.pins.predict.step import Step, Verb
 from wheelproof.pins.predict.wrappers import behind_front, behind_python, is_command, is_pip, why_opaque
@@ -27,9 +27,11 @@ _TYPED = {
     "groups": TypedKind.GROUP,
 }
 _LONG = {"-i": "--index-url", "-f": "--find-links"}
+_NOT_OF_A_SYNC = ("folder", "python", "apart", "network")  # it works elsewhere, or with other settings
+_OF_EDIT_AND_SYNC = ("index", "search", "chosen", "upgrade", "reinstall", "pre", "wheels")
+_GROUPS = {"--optional": "--extra", "--group": "--group", "--dev": "--group"}  # of `uv add`, and of its sync
 _FILES_OF_UV = with_effect("uv pip", "overrides", "excludes")
 ADDRESS_OPTIONS = with_effect("uv", "index")
-_UNKNOWN = Option("other", takes_value=False)
 
 
 def read_command(words: Sequence[str], folder: Path) -> Step:
@@ -57,33 +59,36 @@ def _of_program(program: str, words: list[str], text: str, folder: Path) -> Step
         return Step(text, Verb.APART)
     if program not in ("pip", "uv", POETRY, PDM):
         return Step(text, unread=f"{program} has no dry run")
-    behind, folder, other = _behind_globals(options_of(program), words, folder)
+    behind, folder, unread = _behind_globals(options_of(program), words, folder)
     reading = _Reading(text, folder)
     if program == "pip":
         step = reading.pip(behind, PIP)
     else:
         step = reading.uv(behind) if program == "uv" else reading.of_lock(program, behind)
-    return replace(step, unread=step.unread or _ELSEWHERE.format(other)) if other else step
+    return step if step.verb in (Verb.NOTHING, Verb.APART) else replace(step, unread=step.unread or unread)
 
 
 _ELSEWHERE = "it works on another environment (--python {0}): pass that one to wheelproof as well"
+_UNREAD = "its option {0} is unknown"
 
 
 def _behind_globals(options: Mapping[str, Option], words: list[str], folder: Path) -> tuple[list[str], Path, str]:
-    """The words after the options of the program itself, the folder it works in, and the environment it works on."""
-    other = ""
+    """The words after the options of the program itself, the folder it works in, and why these are not understood."""
+    unread = ""
     while words and words[0].startswith("-"):
         name, equals, value = words[0].partition("=")
-        option = options.get(name, _UNKNOWN)
+        option = options.get(name, UNKNOWN_OPTION)
         takes_next = option.takes_value and not equals
         if takes_next:
             value = words[1] if len(words) > 1 else ""
         if option.effect == "folder":
             folder = folder / value
         elif option.effect == "python":
-            other = value
+            unread = unread or _ELSEWHERE.format(value)
+        elif option.effect not in ("none", "builds"):
+            unread = unread or _UNREAD.format(name)
         words = words[2 if takes_next else 1 :]
-    return words, folder, other
+    return words, folder, unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +125,10 @@ class _Reading:
                 else step
             )
         if verb == "uninstall":
-            names = tuple(word for word in words[1:] if not word.startswith("-"))
-            files = any(options.get(word, _UNKNOWN).effect in _TYPED for word in words[1:])
-            unread = "what it uninstalls is in a file" if files else ""
+            read = list(_options(words[1:], options))
+            names = tuple(value for name, value in read if not name)
+            unknown = [name for name, _ in read if name and _effect(options, name) not in ("none", "managed")]
+            unread = _UNREAD.format(unknown[0]) if unknown else ""
             return Step(self.text, Verb.UNINSTALL, (installer,), names, unread=unread)
         if verb in (
             "download",
@@ -143,7 +149,7 @@ class _Reading:
     def _install(self, words: list[str], installer: str, options: Mapping[str, Option]) -> Step:
         step = Step(self.text, Verb.INSTALL, (installer,), project=self.folder)
         for name, value in _options(words, options):
-            step = self._option(step, name, options.get(name, _UNKNOWN), value) if name else _operand(step, value)
+            step = self._option(step, name, options.get(name, UNKNOWN_OPTION), value) if name else _operand(step, value)
         return step
 
     def _option(self, step: Step, name: str, option: Option, value: str) -> Step:
@@ -161,30 +167,43 @@ class _Reading:
         if effect == "target":
             return replace(step, folder=str((self.folder / value).absolute()))
         if effect == "wheels":
-            unread = "" if value in ("", ":all:", ":none:") else f"its option {name} {value} is unknown"
+            unread = "" if value in ("", ":all:", ":none:") else _UNREAD.format(f"{name} {value}")
             return replace(step, wheels_only=value in ("", ":all:"), unread=step.unread or unread)
         passed = _passed(name, option, value, self.folder)
-        unread = "" if passed is not None else f"its option {name} is unknown"
+        unread = "" if passed is not None else _UNREAD.format(name)
         unread = _ELSEWHERE.format(value) if effect == "python" else unread
         return replace(step, options=(*step.options, *(passed or ())), unread=step.unread or unread)
 
     def _of_project(self, verb: str, words: list[str]) -> Step:
         kinds = {"sync": Verb.SYNC, "run": Verb.RUN, "add": Verb.ADD, "remove": Verb.ADD}
         step = Step(self.text, kinds[verb], (UV,), project=self.folder, is_exact=verb not in ("run", "add"))
-        kept: list[str] = []
         if verb == "run":
             return self._run(step, words)
-        dropped = {"--no-sync", "--locked", "--frozen", "--dry-run"}
-        if verb in ("add", "remove"):
-            if "--no-sync" in words:
-                return replace(step, verb=Verb.NOTHING)
-            return replace(step, arguments=(verb, *(word for word in words if word not in dropped)))
-        for word in words:
-            if word == "--inexact":
-                step = replace(step, is_exact=False)
-            else:
-                kept.append(word)
-        return replace(step, arguments=tuple(kept))
+        if verb in ("add", "remove") and "--no-sync" in words:
+            return replace(step, verb=Verb.NOTHING)
+        step = replace(step, arguments=() if verb == "sync" else (verb,))
+        options = options_of(f"uv {verb}")
+        for name, value in _options(words, options):
+            step = self._of_sync(step, verb, name, options.get(name), value)
+        return step
+
+    def _of_sync(self, step: Step, verb: str, name: str, option: Option | None, value: str) -> Step:
+        """The step with one more word or option of `uv sync`, `uv add` or `uv remove`."""
+        if not name:
+            return replace(step, arguments=(*step.arguments, value))
+        is_edit = verb != "sync"
+        effect = option.effect if option else ""
+        if is_edit and name in ("--locked", "--frozen", "--dry-run"):
+            return step
+        if effect == "inexact":
+            return replace(step, is_exact=False)
+        if option is None or effect in _NOT_OF_A_SYNC or (is_edit and effect == "other"):
+            return replace(step, unread=step.unread or _UNREAD.format(name))
+        words = (name, value) if option.takes_value else (name,)
+        more = words if is_edit and effect in _OF_EDIT_AND_SYNC else ()
+        if is_edit and name in _GROUPS:
+            more = (_GROUPS[name], value or "dev")
+        return replace(step, arguments=(*step.arguments, *words), options=(*step.options, *more))
 
     def _run(self, step: Step, words: list[str]) -> Step:
         options = options_of("uv run")
@@ -193,7 +212,7 @@ class _Reading:
         at = 0
         while at < len(words) and words[at].startswith("-") and words[at] != "--":
             name, equals, value = words[at].partition("=")
-            option = options.get(name, _UNKNOWN)
+            option = options.get(name, UNKNOWN_OPTION)
             takes_next = option.takes_value and not equals
             if takes_next:
                 value = words[at + 1] if at + 1 < len(words) else ""
@@ -210,6 +229,8 @@ class _Reading:
                     step = replace(step, is_exact=True)
                 case "program":
                     pass
+                case effect if effect in _NOT_OF_A_SYNC or name not in options:
+                    step = replace(step, unread=step.unread or _UNREAD.format(name))
                 case _:
                     kept += [name, value] if option.takes_value else [name]
             at += 2 if takes_next else 1
@@ -222,10 +243,10 @@ class _Reading:
         name = f"{program}.lock"
         if (program, verb) in ((POETRY, "install"), (POETRY, "sync"), (PDM, "install"), (PDM, "sync")):
             options = options_of(f"{program} {verb}")
-            given = [(word, options.get(word, _UNKNOWN).effect) for word in words[1:]]
+            given = [(word, options.get(word, UNKNOWN_OPTION).effect) for word in words[1:]]
             is_exact = (verb == "sync" and program == POETRY) or any(effect == "exact" for _, effect in given)
             unknown = [word for word, effect in given if effect not in ("exact", "none")]
-            unread = f"its option {unknown[0]} is unknown" if unknown else ""
+            unread = _UNREAD.format(unknown[0]) if unknown else ""
             return Step(
                 self.text, Verb.LOCKED, (program,), project=self.folder / name, is_exact=is_exact, unread=unread
             )
@@ -256,11 +277,16 @@ def _passed(name: str, option: Option, value: str, folder: Path) -> tuple[str, .
     """The words that pass an option to the installer; None if it is unknown."""
     if option.effect == "none":
         return ()
-    if option.effect in ("overrides", "excludes"):
+    is_file = option.effect in ("overrides", "excludes") or name.startswith(("-b", "--build-constraint"))
+    if is_file and option.takes_value:
         return (name, str((folder / value).absolute()))
-    if option.effect in ("index", "search", "chosen", "reinstall"):
+    if option.effect in ("builds", "chosen", "index", "managed", "reinstall", "search"):
         return (name, value) if option.takes_value else (name,)
     return None
+
+
+def _effect(options: Mapping[str, Option], name: str) -> str:
+    return options.get(name, UNKNOWN_OPTION).effect
 
 
 def _operand(step: Step, value: str) -> Step:
@@ -282,12 +308,12 @@ def _options(words: list[str], options: Mapping[str, Option]) -> Iterator[tuple[
             yield "", word
             continue
         name, equals, value = word.partition("=")
-        if not word.startswith("--") and len(word) > 2 and options.get(word[:2], _UNKNOWN).takes_value:
+        if not word.startswith("--") and len(word) > 2 and options.get(word[:2], UNKNOWN_OPTION).takes_value:
             name, equals, value = word[:2], "=", word[2:].removeprefix("=")
-        if options.get(name, _UNKNOWN).takes_value and not equals:
+        if options.get(name, UNKNOWN_OPTION).takes_value and not equals:
             value = words[at] if at < len(words) else ""
             at += 1
-        yield _LONG.get(name, name), value
+        yield (_LONG.get(name, name) if name in options else name), value
 
 
 def _separated(value: str) -> list[str]:

@@ -18,9 +18,10 @@ from wheel_checks.facts.pins.outcome import Watch, changes_between
 from wheel_checks.facts.stack.facts import Demand
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.resolution import metadata_reader
+from wheel_checks.formats.index.file_names import sdist_version
 from wheel_checks.formats.index.page import IndexFile, file_from_url
 from wheel_checks.model import Unavailable
-from wheel_checks.parsing import requirements_in
+from wheel_checks.parsing import requirements_in, version_or_none
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.simple_index import SimpleIndex
@@ -29,6 +30,7 @@ from wheelproof.pins.installers import PIP, UV, DryRun
 from wheelproof.pins.predict.demands import DemandSearch
 from wheelproof.pins.predict.import_order import position_of
 from wheelproof.pins.predict.model import PredictRequest
+from wheelproof.pins.predict.overwriting import Overwriting, Wheel, overwriting
 from wheelproof.wheels.judging import read_planned
 from wheelproof.wheels.model import PlannedWheel
 
@@ -45,6 +47,7 @@ class Effect:
         self.watch = Watch.of(request.place.order.copies, request.packages)
         self._files: dict[str, IndexFile | Unavailable] = {}
         self.order = self._after()
+        self.overwriting = self._overwriting()
 
     def _after(self) -> ImportOrder:
         order, interior = self._place.order, self._place.interior
@@ -53,6 +56,29 @@ class Effect:
             return order
         new = {name: self._copy(name, version, folder) for name, version in self.dry.installed.items()}
         return order.after(new, {*self.dry.removed, *self.dry.installed}, self._takes_away(interior.own, folder))
+
+    def _overwriting(self) -> Overwriting:
+        """The kept packages over whose files the wheels of the plan write."""
+        folder = self._folder()
+        if folder is None or self.dry.conflict is not None:
+            return Overwriting()
+        kept = self._place.order.everything
+        held = [copy for name, copy in kept.items() if self.watch.role(name) and self.order.visible(name) is copy]
+        return overwriting(self._place.order, folder, held, self.dry.installed, self._wheel, self._client)
+
+    def _wheel(self, name: str) -> Wheel:
+        """The wheel that the installer would take; None if it would build a source archive."""
+        file = self.file(name)
+        is_built = self._has_archive(name) if isinstance(file, Unavailable) else not file.is_wheel
+        return None if is_built else file
+
+    def _has_archive(self, name: str) -> bool:
+        wanted = version_or_none(self.dry.installed[name])
+        try:
+            versions = [sdist_version(file.file_name, name) for file in self._index.files(name).files]
+        except WheelproofError:
+            return False
+        return wanted is not None and wanted in [version_or_none(text) for text in versions if text]
 
     def _folder(self) -> int | None:
         """The position of the folder that the installer writes into; None when imports do not search it."""
@@ -126,7 +152,13 @@ class Effect:
         """The change of each watched package, with the wheel and the demand after a change."""
         before = self._with_names(self._place.order)
         found = changes_between(
-            before, self.order, self.watch, self._target.markers(), self.installer, self._target.machine
+            before,
+            self.order,
+            self.watch,
+            self._target.markers(),
+            self.installer,
+            self._target.machine,
+            self.overwriting.by,
         )
         search = DemandSearch(
             self.request.requested, self._place.packages, self.dry.installed, self._target, self._client, self._index

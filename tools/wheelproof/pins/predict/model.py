@@ -32,6 +32,7 @@ class Destination:
     interior: Interior
     python: str = ""
     described: bool = False
+    is_named: bool = False  # by the user, so that no variable chooses another
 
     @classmethod
     def of(cls, target: Target, packages: Mapping[str, str]) -> Destination:
@@ -108,6 +109,7 @@ class PredictRequest:
     to_user: bool = False
     folder: str = ""
     wheels_only: bool = False
+    may_change_managed: bool = False  # an environment of the system's package manager
     step: Step | None = None
 
     @property

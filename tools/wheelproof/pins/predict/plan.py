@@ -20,6 +20,7 @@ from wheel_checks.errors import SourceError, UsageError, WheelproofError
 from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.lock.model import LockedPackage
 from wheel_checks.formats.secrets import redact_text
+from wheel_checks.model import NotUnderstood
 from wheel_checks.parsing import version_or_none
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installers.config import IndexConfig
@@ -49,10 +50,11 @@ HOW_TO_DECIDE = "--build allows the installer to build it, which runs its code"
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The plan of an installer, and its open questions as sentences: ``open``."""
+    """The plan of an installer."""
 
     dry: DryRun
-    open: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()  # its open questions, as sentences
+    not_understood: tuple[NotUnderstood, ...] = ()  # what keeps it from being made
 
 
 def plan(installer: str, request: PredictRequest, handed: Handed, client: HttpClient, index: SimpleIndex) -> Planned:
@@ -192,7 +194,7 @@ def _files(handed: Handed, folder: Path, installer: str, *, typed_constraints: b
 
 def _settings(request: PredictRequest, config: IndexConfig, folder: Path) -> list[str]:
     """The options that give uv the user's settings. Raises UntrustedAddressError for an index of a tree that counts."""
-    settings = uv_settings(request.variables, Path.cwd(), config.trust)
+    settings = uv_settings(request.variables, Path.cwd(), config.trust, build=request.build)
     if settings.refused and "--no-index" not in request.options:
         raise UntrustedAddressError(request.requested.label, settings.refused)
     if settings.builds and not request.build:  # uv builds these in spite of --no-build

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
@@ -26,10 +25,10 @@ from wheel_checks.model import Outcome, Report, Subject
 from wheel_checks.phrases import joined
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installers.files import TRUE, pip_sections
 from wheel_checks.sources.simple_index import SimpleIndex
-from wheelproof.pins.installers import PIP, DryRun
+from wheelproof.pins.installers import DryRun
 from wheelproof.pins.predict.addresses import passed_variables, step_config, unknown_variables
+from wheelproof.pins.predict.configuration import configured
 from wheelproof.pins.predict.effect import Effect
 from wheelproof.pins.predict.locked import plan_lock
 from wheelproof.pins.predict.model import NOTHING_REQUESTED, Destination, PredictRequest
@@ -120,13 +119,10 @@ def _without_a_framework(subjects: Sequence[Subject], request: PredictRequest) -
 def judge(installer: str, request: PredictRequest, client: HttpClient, index: SimpleIndex) -> Predicted:
     """The prediction for one installer. Raises WheelproofError without an answer."""
     request = replace(request, timeout=client.time_left(request.timeout))
-    if installer == PIP:
-        request = _configured(request)
     step = request.step
-    unread = _why_unread(step, request.place) if step is not None else ""
+    unread = _why_unread(step, request.place) if step is not None else ()
     if unread:
-        subjects = _subjects(installer, request, Planned(DryRun({}, {}, {}), (unread,)), None)
-        return Predicted(subjects, request.place)
+        return _open(installer, request, Planned(DryRun({}, {}, {}), unread))
     if step is not None and step.verb in (Verb.NOTHING, Verb.APART):
         nothing = DryRun({}, {}, {})
         effect = Effect(installer, nothing, request, client, index)
@@ -135,21 +131,31 @@ def judge(installer: str, request: PredictRequest, client: HttpClient, index: Si
         request = _of_step(request, step)
         config, options = step_config(step, index.config)
         index, request = SimpleIndex(client, config), replace(request, options=(*options, *request.options))
+    if step is None or step.verb not in (Verb.UNINSTALL, Verb.LOCKED):
+        request, unknown = configured(installer, request, index.config.trust)
+        if unknown:
+            return _open(installer, request, Planned(DryRun({}, {}, {}), not_understood=unknown))
     planned, index = _planned(installer, request, client, index)
     effect = Effect(installer, planned.dry, request, client, index)
+    planned = replace(planned, open=(*planned.open, *effect.overwriting.open))
     subjects = _subjects(installer, request, planned, effect)
     if step is not None and step.with_:
         return _overlaid(installer, request, client, index, subjects)
     return Predicted(subjects, request.place.after(effect.order))
 
 
-def _why_unread(step: Step, place: Destination) -> str:
-    """Why the effect of a step is unknown; "" if it is known."""
+def _open(installer: str, request: PredictRequest, planned: Planned) -> Predicted:
+    """An install without a plan, since its command or its configuration is not understood."""
+    return Predicted(_subjects(installer, request, planned, None), request.place)
+
+
+def _why_unread(step: Step, place: Destination) -> tuple[str, ...]:
+    """Why the effect of a step is unknown; empty if it is known."""
     unread = step.unread or _why_elsewhere(step, place)
     if unread:
-        return f"`{redact_text(step.text)}`: {unread}"
+        return (f"`{redact_text(step.text)}`: {unread}",)
     unknown = unknown_variables(step)
-    return f"what {joined(unknown)} means for `{redact_text(step.text)}` is unknown" if unknown else ""
+    return (f"what {joined(unknown)} means for `{redact_text(step.text)}` is unknown",) if unknown else ()
 
 
 def _why_elsewhere(step: Step, place: Destination) -> str:
@@ -161,24 +167,6 @@ def _why_elsewhere(step: Step, place: Destination) -> str:
     if step.to_system and place.interior.is_virtual:
         return "--system makes it work on the Python of the system: predict that one (--python)"
     return ""
-
-
-def _configured(request: PredictRequest) -> PredictRequest:
-    """The request with pip's configured place to install. Raises SourceError for an unsupported place."""
-    values = {
-        key: pair[0]
-        for section in pip_sections(request.variables, Path.cwd()).values()
-        for key, pair in section.items()
-    }
-    named = {key: request.variables.get(f"PIP_{key.upper()}") or values.get(key, "") for key in _PLACES_OF_PIP}
-    for key in ("prefix", "root"):
-        if named[key]:
-            raise SourceError(f"pip is configured to install into {named[key]} (--{key}), which is not followed")
-    to_user = request.to_user or named["user"].strip().lower() in TRUE
-    return replace(request, to_user=to_user, folder=request.folder or named["target"])
-
-
-_PLACES_OF_PIP = ("prefix", "root", "user", "target")
 
 
 def _of_step(request: PredictRequest, step: Step) -> PredictRequest:
@@ -195,7 +183,7 @@ def _of_step(request: PredictRequest, step: Step) -> PredictRequest:
         upgrade=request.upgrade or step.upgrade,
         to_user=request.to_user or step.to_user,
         folder=step.folder or request.folder,
-        wheels_only=step.wheels_only,
+        wheels_only=request.wheels_only or step.wheels_only,
         variables={**request.variables, **passed_variables(step)},
     )
 
@@ -242,7 +230,7 @@ def _overlaid(
 
 def _managed(request: PredictRequest) -> Planned | None:
     """The plan of an install into an environment that only the system's package manager may change (PEP 668)."""
-    allowed = "--break-system-packages" in request.options or request.folder
+    allowed = request.may_change_managed or "--break-system-packages" in request.options or request.folder
     if not request.place.interior.is_managed or allowed:
         return None
     sentence = "the environment is managed by the system's package manager, so installers refuse to change it (PEP 668)"
@@ -252,7 +240,9 @@ def _managed(request: PredictRequest) -> Planned | None:
 def _subjects(installer: str, request: PredictRequest, planned: Planned, effect: Effect | None) -> list[Subject]:
     rules = request.selection.rules_by_kind(("planned-install", "planned-change"))
     changes, dry = effect.changes() if effect is not None else [], planned.dry
-    results = run_rules(rules["planned-install"], PlannedInstall(dry.conflict, planned.open), Expectations())
+    results = run_rules(
+        rules["planned-install"], PlannedInstall(dry.conflict, planned.open, planned.not_understood), Expectations()
+    )
     facts = {
         "installer": installer,
         "requested": [request.step.text] if request.step else list(request.requested.names),

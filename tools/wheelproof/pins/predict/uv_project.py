@@ -26,7 +26,7 @@ from wheel_checks.sources.trust import Address, Trust, UntrustedAddressError
 from wheel_checks.sources.uv.explanation import explain
 from wheel_checks.sources.uv.own_configuration import config_options, private_folder, toml_text
 from wheel_checks.sources.uv.resolver import NoSolutionError
-from wheel_checks.sources.uv.user_settings import uv_settings
+from wheel_checks.sources.uv.user_settings import UvSettings, uv_settings
 from wheel_checks.sources.uv_binary import Answer, run_uv
 from wheelproof.pins.installers import UV, DryRun, read_uv, refused
 from wheelproof.pins.predict.model import PredictRequest
@@ -65,6 +65,7 @@ def plan_project(step: Step, request: PredictRequest, client: HttpClient, index:
             hint="--python names an environment",
         )
     project = find_project(step.project)
+    settings = uv_settings(request.variables, project, index.config.trust, build=request.build)
     with private_folder() as folder:
         is_copy = step.verb is Verb.ADD or dynamic_of(project) is Dynamic.VERSION
         is_current = is_copy and step.verb is not Verb.ADD and _is_current(project)
@@ -72,7 +73,8 @@ def plan_project(step: Step, request: PredictRequest, client: HttpClient, index:
             project = _copied(project, folder)
         if step.verb is Verb.ADD:
             _edit(step, project, request)
-        return _Sync(step, project, folder, request, client, index, is_copy=is_copy and not is_current).plan()
+        is_copy = is_copy and not is_current
+        return _Sync(step, project, folder, request, client, index, settings, is_copy=is_copy).plan()
 
 
 def _is_current(project: Path) -> bool:
@@ -88,6 +90,7 @@ class _Sync:
         request: PredictRequest,
         client: HttpClient,
         index: SimpleIndex,
+        settings: UvSettings,
         *,
         is_copy: bool,
     ) -> None:
@@ -97,13 +100,12 @@ class _Sync:
             local_projects(project),
             is_copy,
         )
-        settings = uv_settings(request.variables, project, index.config.trust)
         self._refused = settings.refused
         self._options = config_options(folder, toml_text(settings.table))[1:]  # its files of versions are the project's
 
     def plan(self) -> Planned:
         """The plan of uv: offline by an up-to-date lock, else by locking."""
-        words = list(self._step.arguments) if self._step.verb is not Verb.ADD else []
+        words = list(self._step.options if self._step.verb is Verb.ADD else self._step.arguments)
         words += [] if self._step.is_exact else ["--inexact"]
         computed = max(map(dynamic_of, self._local))
         if "--frozen" in words:

@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name
 from wheel_checks.facts.host.advice import reinstall_torch
 from wheel_checks.facts.host.commands import install
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.gpus.presence import may_have_gpu
 from wheel_checks.facts.host.software import MissingLibrary, Package, TorchFiles
 from wheel_checks.facts.host.torch.choice import COMPANIONS, companions, public
 from wheel_checks.facts.host.torch.fit import cuda_major
@@ -30,6 +31,8 @@ from wheel_checks.rules.host.installation.evidence import (
 
 # Libraries whose soname has the major version of CUDA, since CUDA 12; others (cuFFT, cuSPARSE) have their own.
 _OF_CUDA = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc|nvJitLink|cupti)\.so\.(\d{2})(?:\.|$)")
+_OF_TORCH = re.compile(r"lib(?:torch|c10)_(cuda|hip|xpu)\.so")  # which each build of torch has for its accelerator
+_MAKERS = {"cuda": "CUDA", "hip": "ROCm", "xpu": "Intel GPUs"}
 _BEYOND_TORCH = {"libnvpl_blas": "nvpl-blas", "libnvpl_lapack": "nvpl-lapack", "libcudss": "nvidia-cudss-cu"}
 
 cause = causes_in(Layer.FILES)
@@ -43,33 +46,42 @@ def _torch(facts: HostFacts) -> TorchFiles | None:
 @cause(
     "B05",
     "extensions are built for the CUDA of torch",
-    why="An extension's wheel links the runtime of one major version of CUDA. Next to a torch for another major "
-    "version that library is missing, and the extension cannot be imported.",
+    why="An extension's wheel links the runtime of one major version of CUDA, and torch's libraries for its "
+    "accelerator. Next to a torch for another major version, or for the CPU, a library is missing, and the extension "
+    "cannot be imported.",
     example="ImportError: libcudart.so.12: cannot open shared object file, of an extension next to torch for CUDA 13",
     fix="Install the extension's build for torch's CUDA version, or compile it against the installed torch.",
     sources="nixl#1705, sglang PR22719",
     tested="an environment with a module for the other runtime; xformers 0.0.35 next to torch 2.14.0 for CUDA 13",
 )
 def other_cuda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """Extension modules, not libraries that are chosen by name, which need a runtime of another major version."""
+    """Extension modules, not libraries that are chosen by name, which need another runtime, or a torch for GPUs."""
     torch = _torch(facts)
-    if torch is None or not torch.cuda:
+    if torch is None or not torch.version:
         return
+    own = _accelerator(_build_of(torch))
     reported = {package.name for package, _ in _mismatched(facts, torch)}  # B13 says more
     for library in installed(facts).missing:
-        found = _OF_CUDA.match(library.soname)
+        wanted = _wanted(library, torch)
         package = installed(facts).named(library.user)
         modules = [path for path in library.needed_by if not file_name(path).startswith("lib")]
-        if package is None or package.name in reported or found is None or not modules or _is_of_torch(package):
+        if package is None or package.name in reported or not wanted or not modules or _is_of_torch(package):
             continue
-        if int(found[1]) != cuda_major(torch.cuda):
-            reported.add(package.name)
-            yield Finding(
-                f"{package.name} {package.version} is built for CUDA {int(found[1])}, but torch {torch.version} for "
-                f"CUDA {torch.cuda}: {file_name(modules[0])} needs {library.soname}, which is not found",
-                (_needs(library, modules), Evidence("torch", f"CUDA {torch.cuda}", f"{torch.folder}/version.py")),
-                _rebuild(facts, package, torch),
-            )
+        reported.add(package.name)
+        yield Finding(
+            f"{package.name} {package.version} is built for {wanted}, but torch {torch.version} for {own}: "
+            f"{file_name(modules[0])} needs {library.soname}, which is not found",
+            (_needs(library, modules), Evidence("torch", own, f"{torch.folder}/version.py")),
+            _companions(facts, torch) if package.name in COMPANIONS else _rebuild(facts, package, torch),
+        )
+
+
+def _wanted(library: MissingLibrary, torch: TorchFiles) -> str:
+    """The accelerator for which a file that needs this library is built, if it is another than that of torch."""
+    if maker := _OF_TORCH.match(library.soname):
+        return "" if getattr(torch, maker[1]) else _MAKERS[maker[1]]
+    found = _OF_CUDA.match(library.soname) if torch.cuda else None
+    return f"CUDA {int(found[1])}" if found and int(found[1]) != cuda_major(torch.cuda) else ""
 
 
 def _needs(library: MissingLibrary, modules: list[str]) -> Evidence:
@@ -144,7 +156,7 @@ def _companions(facts: HostFacts, torch: TorchFiles) -> Fix:
     if not wanted:
         return reinstall_torch(facts)
     build = package.version.partition("+")[2] if package else ""
-    index = build if re.fullmatch(r"cu\d{3}", build) else ""
+    index = build if re.fullmatch(r"cu\d{3}|cpu", build) else ""
     commands = install(facts, *wanted, force=True, no_deps=True, index=index)
     summary = f"Install the releases made for torch {public(torch.version)}: {' and '.join(wanted)}."
     return Fix(summary, commands, Goal(companions=tuple(name for name in COMPANIONS if installed(facts).named(name))))
@@ -153,8 +165,9 @@ def _companions(facts: HostFacts, torch: TorchFiles) -> Fix:
 @cause(
     "B14",
     "torch, torchvision and torchaudio are built for the same accelerator",
-    why="torchvision rejects a torch of another major version of CUDA, torchaudio a torch of any other version. A CPU "
-    "build of torchvision can be imported, but its operators fail on GPU tensors.",
+    why="torchvision rejects a torch of another major version of CUDA, torchaudio a torch of any other version. With a "
+    "CPU build of torch neither loads its libraries for a GPU. A CPU build of torchvision can be imported, but its "
+    "operators fail on GPU tensors: an error if a GPU may be there, else a warning.",
     example="PyTorch and TorchAudio were compiled with different CUDA versions",
     fix="Install all of them from the same index.",
     sources="TTS-WebUI#433; torchvision/extension.py, torchaudio/_extension/utils.py",
@@ -163,33 +176,48 @@ def _companions(facts: HostFacts, torch: TorchFiles) -> Fix:
 def companion_build(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """A companion of the right release for another CUDA, or for the CPU."""
     torch = _torch(facts)
-    if torch is None or not torch.cuda:
+    if torch is None or not torch.version:
         return
     mismatched = {package.name for package, _ in _mismatched(facts, torch)}
-    own = f"cu{torch.cuda.replace('.', '')}"
+    own = _build_of(torch)
     for package in installed(facts).packages:
         if package.name not in COMPANIONS or package.name in mismatched or package.build in {"", own}:
             continue
         other_major = cuda_major(package.build) != cuda_major(own)
+        is_same = _maker(package.build) == _maker(own)
         if package.build == "cpu" and package.name != "torchvision":
             continue  # torchaudio computes with torch's own operators
-        if package.build != "cpu" and package.name == "torchvision" and not other_major:
-            continue  # it accepts its own major version
+        if is_same and not (_maker(own) == "cu" and (package.name != "torchvision" or other_major)):
+            continue  # torchvision accepts its own major version of CUDA; nothing compares those of ROCm
+        works_here = package.build == "cpu" and not may_have_gpu(facts)
         yield Finding(
             f"{package.name} {package.version} is built for {_accelerator(package.build)}, but torch {torch.version} "
-            f"for CUDA {torch.cuda}",
+            f"for {_accelerator(own)}",
             (
                 Evidence(package.name, package.build, f"{package.folder}/{package.name}/version.py"),
                 Evidence("torch", own, f"{torch.folder}/version.py"),
             ),
             _companions(facts, torch),
-            severity=Severity.WARNING if package.build == "cpu" else Severity.ERROR,
+            severity=Severity.WARNING if works_here else Severity.ERROR,
         )
 
 
+def _build_of(torch: TorchFiles) -> str:
+    """The accelerator of a torch, as the local version of a companion names it."""
+    if torch.cuda:
+        return f"cu{torch.cuda.replace('.', '')}"
+    return f"rocm{torch.hip}" if torch.hip else "xpu" if torch.xpu else "cpu"
+
+
+def _maker(build: str) -> str:
+    return build.rstrip("0123456789.")
+
+
 def _accelerator(build: str) -> str:
-    if build == "cpu":
-        return "the CPU"
+    if build in ("cpu", "xpu"):
+        return {"cpu": "the CPU", "xpu": "Intel GPUs"}[build]
+    if build.startswith("rocm"):
+        return f"ROCm {'.'.join(build.removeprefix('rocm').split('.')[:2])}"
     digits = build.removeprefix("cu")
     return f"CUDA {digits[:-1]}.{digits[-1]}" if build.startswith("cu") and len(digits) > 2 else build
 

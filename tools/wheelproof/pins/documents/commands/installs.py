@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import Any
 
 from wheel_checks.data import load
+from wheel_checks.sources.installers.options import Option, options_of
 from wheelproof.pins.documents.commands.dockerfile import dockerfile_commands
 from wheelproof.pins.documents.commands.lexer import UNKNOWN, Dialect
-from wheelproof.pins.documents.commands.options import Option, options_of
 from wheelproof.pins.documents.commands.shell import Command, Values, Word, split
 
 _ALIKE = 12  # characters by which a word is found again

@@ -4,11 +4,11 @@ PIP_VALUED = frozenset(
     """
     --abi --all-releases --build --build-constraint --cache-dir --cert --client-cert --config-setting --config-settings
     --constraint --default-timeout --dest --download --editable --exists-action --extra-index-url --find-links
-    --global-option --group --implementation --index-url --install-option --keyring-provider --log --log-file
-    --no-binary --only-binary --only-final --platform --prefix --progress-bar --proxy --pypi-url --python
+    --global-option --group --implementation --index-url --install-option --keyring-provider --local-log --log
+    --log-file --no-binary --only-binary --only-final --platform --prefix --progress-bar --proxy --pypi-url --python
     --python-version --refresh-package --report --requirement --requirements-from-script --resume-retries --retries
-    --root --root-user-action --src --target --timeout --trusted-host --upgrade-strategy --uploaded-prior-to
-    --use-deprecated --use-feature --wheel-dir -C -b -c -d -e -f -i -r -t -w
+    --root --root-user-action --source --source-dir --source-directory --src --target --timeout --trusted-host
+    --upgrade-strategy --uploaded-prior-to --use-deprecated --use-feature --wheel-dir -C -b -c -d -e -f -i -r -t -w
     """.split()
 )
 PIP_PLACES = frozenset(
@@ -62,14 +62,17 @@ UV_RUN_ONLY = frozenset(
 )
 UV_SHARED = frozenset(
     """
-    --active --compile --compile-bytecode --native-tls --no-build-isolation --no-cache --no-cache-dir --no-compile
-    --no-config --no-index --no-progress --offline --quiet --refresh --system-certs --verbose -n -q -qq -v -vv -vvv
+    --active --compile --compile-bytecode --managed-python --native-tls --no-build-isolation --no-cache --no-cache-dir
+    --no-compile --no-config --no-index --no-managed-python --no-progress --no-python-downloads
+    --no-require-build-hashes --offline --quiet --refresh --require-build-hashes --system-certs --verbose -n -q -qq -v
+    -vv -vvv
     """.split()
 )
 UV_SHARED_VALUED = frozenset(
     """
     --allow-insecure-host --cache-dir --color --config-file --config-setting --config-settings --config-settings-package
     --default-index --directory --extra-index-url --find-links --index --index-strategy --index-url --keyring-provider
-    --link-mode --no-build-isolation-package --project --python --refresh-package --trusted-host -C -f -i -p
+    --link-mode --no-build-isolation-package --project --python --python-fetch --python-preference --refresh-package
+    --trusted-host -C -f -i -p
     """.split()
 )
