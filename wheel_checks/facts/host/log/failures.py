@@ -9,9 +9,12 @@ from functools import cache
 from wheel_checks.data import load
 from wheel_checks.facts.host.log.facts import Log
 
+_BEGIN = r"(?<![A-Za-z0-9_])(?=\S)"  # of every text; most of a log is skipped by it
 TABLES = ("failure", "word", "innocent", "calm")
 Line = tuple[int, str]
-_GLOG = r"(?:[EF]\d{4} [\d:.]{1,30} {1,8}\d{1,10} [\w./-]{1,200}:\d{1,6}\] )?"  # the level of the harmless text
+_GLOG = (
+    r"(?:(?:[EF]\d{4} [\d:.]{1,30} {1,8}\d{1,10}|[EF]) [\w./-]{1,200}:\d{1,6}\] )?"  # the level of the harmless text
+)
 
 
 def failures(log: Log, harmless: Sequence[str]) -> Iterator[Line]:
@@ -22,17 +25,25 @@ def failures(log: Log, harmless: Sequence[str]) -> Iterator[Line]:
     explained, suspect, start = _harmless(tuple(harmless)), _expression("failure", "word"), 0
     while match := suspect.search(log.text, start):
         number, line = log.line_at(match.start())
-        if _is_failure(line, explained):
+        if _is_failure(line, explained, _line_before(log.text, match.start())):
             yield number, line
         start = log.text.find("\n", match.end()) + 1 or len(log.text)
 
 
-def _is_failure(line: str, harmless: re.Pattern[str]) -> bool:
+def _line_before(text: str, position: int) -> str:
+    end = max(text.rfind("\n", 0, position), 0)
+    return text[text.rfind("\n", 0, end) + 1 : end]
+
+
+def _is_failure(line: str, harmless: re.Pattern[str], before: str) -> bool:
+    """Whether a line is one. Words that follow a warning ending in a colon in the line ``before`` belong to it."""
     rest = _blanked(harmless, _blanked(_expression("innocent"), line))
     if _expression("failure").search(rest):
         return True
     word, goes_on = _expression("word").search(rest), (_expression("calm").search(line), harmless.search(line))
-    return word is not None and not any(one and one.start() <= word.start() for one in goes_on)
+    if word is None or any(one and one.start() <= word.start() for one in goes_on):
+        return False
+    return not (before.endswith(":") and _expression("calm").search(before))
 
 
 def _blanked(pattern: re.Pattern[str], line: str) -> str:
@@ -44,9 +55,10 @@ def _blanked(pattern: re.Pattern[str], line: str) -> str:
 def _expression(*tables: str) -> re.Pattern[str]:
     """All texts of these tables."""
     texts = "|".join(text for table in tables for row in load("log_failures")[table] for text in row["texts"])
-    return re.compile(rf"(?<![A-Za-z0-9_])(?:{texts})", re.MULTILINE)  # most of a log is skipped by the first condition
+    return re.compile(_BEGIN + f"(?:{texts})", re.MULTILINE)
 
 
 @cache
 def _harmless(texts: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(f"{_GLOG}(?:{'|'.join(re.sub(r'[(][?]P<[a-z]+>', '(?:', text) for text in texts)})")
+    unnamed = (re.sub(r"[(][?]P<[a-z]+>", "(?:", text) for text in texts)
+    return re.compile(f"{_GLOG}(?:{'|'.join(unnamed) or '(?!)'})")
