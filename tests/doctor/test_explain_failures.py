@@ -106,6 +106,17 @@ def test_the_end_of_a_long_line_is_read(filler: str) -> None:
             assert _looks_failed(log), (length, size)
 
 
+def test_a_text_that_goes_over_the_end_of_a_line_hides_no_failure() -> None:
+    assert _looks_failed("exit status\n1 epoch\n") == []
+    assert _looks_failed("process exited\n9 workers: Segmentation fault\n") == [(2, "9 workers: Segmentation fault")]
+
+
+def test_words_after_a_warning_that_ends_in_a_colon_belong_to_it() -> None:
+    assert _looks_failed("CMake Warning at x.cmake:3 (message):\n  Could not find ccache.\n") == []
+    assert _looks_failed("CMake Warning at x.cmake:3 (message):\n  found it\n  Could not find ccache.\n")
+    assert _looks_failed("Warning: see below:\n  Segmentation fault\n")
+
+
 def test_a_log_that_was_not_read_to_its_end_does_not_pass() -> None:
     log = f"{HARMLESS_LINES[1]}\n".encode() + b"\n" * LARGEST
     report = explain(log, "a.log")

@@ -12,9 +12,8 @@ from wheel_checks.facts.host.log.facts import Log
 _BEGIN = r"(?<![A-Za-z0-9_])(?=\S)"  # of every text; most of a log is skipped by it
 TABLES = ("failure", "word", "innocent", "calm")
 Line = tuple[int, str]
-_GLOG = (
-    r"(?:(?:[EF]\d{4} [\d:.]{1,30} {1,8}\d{1,10}|[EF]) [\w./-]{1,200}:\d{1,6}\] )?"  # the level of the harmless text
-)
+# The level that glog and TensorFlow write before a harmless text.
+_GLOG = r"(?:(?:[EF]\d{4} [\d:.]{1,30} {1,8}\d{1,10}|[EF]) [\w./-]{1,200}:\d{1,6}\] )?"
 
 
 def failures(log: Log, harmless: Sequence[str]) -> Iterator[Line]:
@@ -27,7 +26,7 @@ def failures(log: Log, harmless: Sequence[str]) -> Iterator[Line]:
         number, line = log.line_at(match.start())
         if _is_failure(line, explained, _line_before(log.text, match.start())):
             yield number, line
-        start = log.text.find("\n", match.end()) + 1 or len(log.text)
+        start = log.text.find("\n", match.start()) + 1 or len(log.text)  # \s may have matched line ends
 
 
 def _line_before(text: str, position: int) -> str:
