@@ -41,6 +41,7 @@ FOLDERS = (
 # Words of others: logs, requirements, and the texts that a table finds in them; and this table of habits.
 FOREIGN = (
     "tests/data",
+    "wheel_checks/data/log_failures",
     "wheel_checks/data/log_texts",
     "ci/plain_english",
     "ci/kernel_faults",

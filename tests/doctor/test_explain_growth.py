@@ -13,13 +13,15 @@ import pytest
 
 from wheel_checks.data import load
 from wheel_checks.facts.host.log.facts import LONGEST_LINE, MOST_LINES, parse_log
+from wheel_checks.facts.host.log.failures import TABLES, failures
 from wheel_checks.rules.host.log_texts import recognise
 
 TEXTS = dict.fromkeys(
     text
-    for entry in load("log_texts")["entry"]
+    for rows in (load("log_texts")["entry"], *(load("log_failures")[name] for name in TABLES))
+    for row in rows
     for kind in ("texts", "with", "without")
-    for text in entry.get(kind, [])
+    for text in row.get(kind, [])
 )
 TOTAL = 1 << 14  # characters that are searched
 SLACK = 0.02  # seconds
@@ -131,7 +133,9 @@ def test_time_and_memory_grow_with_the_log(unit: bytes) -> None:
 
     def cost(data: bytes) -> tuple[float, int]:
         start = time.process_time()
-        recognise(parse_log(data))
+        parsed = parse_log(data)
+        recognise(parsed)
+        list(failures(parsed, ()))
         spent = time.process_time() - start
         tracemalloc.start()
         parse_log(data[: 1 << 17])

@@ -9,7 +9,7 @@ from wheel_checks.facts.host.log.facts import LARGEST, MOST_LINES, Log, parse_lo
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import CheckResult, Finding, Outcome, Overview, Report, Rule, Severity, Subject
 from wheel_checks.phrases import and_more
-from wheel_checks.rules.host.log_texts import UNRECOGNISED, nothing_known
+from wheel_checks.rules.host.log_texts import UNRECOGNISED, not_recognised
 from wheel_checks.runner import run_rules
 from wheelproof.doctor.log_causes import LogCause, causes, in_order
 from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
@@ -19,7 +19,7 @@ LEFT_OUT = "rules that match this log are disabled by --select, --ignore or the 
 
 
 def explain(data: bytes, name: str, selection: Selection = EVERY_RULE) -> Report:
-    """The report on a log: a finding for each cause that it shows, the root first, or undecided when it shows none."""
+    """The report on a log: a finding for each cause that it shows, the root first; undecided if a failure has none."""
     opened = OpenReport("explain")
     log = parse_log(data)
     found = causes(log)
@@ -38,14 +38,14 @@ def explain(data: bytes, name: str, selection: Selection = EVERY_RULE) -> Report
 
 
 def _results(log: Log, found: Sequence[LogCause], selection: Selection) -> Iterator[CheckResult]:
-    """A result for each cause, under its id; an undecided one if no cause is known, or none is requested."""
+    """A result for each cause, under its id; if all are harmless, one on failures without a known cause."""
     rules = {rule.id: rule for kind in ("host", "log") for rule in select_rules(kind)}
     results = [_result(rules[identity], finding) for identity, finding in in_order(found)]
     kept = list(selection.kept(results))
     yield from kept
-    if not results:
+    if all(one.harmless for one in found):
         yield from run_rules([rules[UNRECOGNISED]], log, Expectations())
-    elif all(result.outcome is Outcome.SKIP for result in kept):
+    if results and all(result.outcome is Outcome.SKIP for result in kept):
         yield CheckResult(UNRECOGNISED, rules[UNRECOGNISED].title, Outcome.ERROR, Severity.ERROR, LEFT_OUT)
 
 
@@ -62,8 +62,9 @@ def _result(rule: Rule, finding: Finding) -> CheckResult:
 
 
 def _headline(log: Log, found: Sequence[LogCause], name: str) -> str:
-    if not found:
-        return f"not recognised: {nothing_known(log)} ({name})"
+    reason, _ = not_recognised(log) if all(one.harmless for one in found) else ("", ())
+    if reason:
+        return f"not recognised: {reason} ({name})"
     return f"{found[0].says} (line {found[0].line} of {name}){and_more(len(found) - 1, before=', ')}"
 
 

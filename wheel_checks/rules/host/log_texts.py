@@ -11,6 +11,7 @@ from typing import Any
 from wheel_checks.data import load
 from wheel_checks.facts.host.gpus.fabric_health import fabric_faults
 from wheel_checks.facts.host.log.facts import Log
+from wheel_checks.facts.host.log.failures import failures
 from wheel_checks.facts.host.log.host import refutes_cpu_build
 from wheel_checks.facts.host.log.installs import MANAGERS, manager_of, torch_was_harmed
 from wheel_checks.fixes.commands import Command, Export, Options, Pipe, Step, Unset, WriteFile
@@ -104,20 +105,37 @@ def recognise(log: Log) -> tuple[Recognition, ...]:
 
 @rule(
     UNRECOGNISED,
-    "the log contains an error text with a known cause",
+    "every failure in the log has a known cause",
     why="Most failures of an installation end in one of a few hundred texts, and each text has few causes. Of several "
     "in one log the deepest layer is reported first, as the doctor does: a driver that fails makes torch, and then "
-    "Triton, fail. A text is no proof: the doctor, run on that host, has more evidence. Where no text is known the "
-    "answer is undecided (exit code 3).",
+    "Triton, fail. A text is no proof: the doctor, run on that host, has more evidence. If no text is known, or the "
+    "known ones are harmless and another line looks like a failure, the answer is undecided (exit code 3).",
     example="none of 12 lines contains an error text with a known cause",
     fix="Provide more of the log, or run `wheelproof doctor` on the host of the log.",
     kind="log",
 )
 def unrecognised(log: Log, _expectations: Any) -> Iterator[Finding]:
-    """Nothing is known of the log: it is undecided, with the next step."""
-    if not recognise(log):
+    """The cause of the failure is not known: the log is undecided, with the first such line and the next step."""
+    reason, evidence = not_recognised(log)
+    if reason:
         steps = (Command(("wheelproof", "doctor"), "on the host of the log"),)
-        yield Finding(nothing_known(log), fix=Fix(MORE, steps), undecided=True)
+        yield Finding(reason, evidence, Fix(MORE, steps), undecided=True)
+
+
+@lru_cache(maxsize=1)  # the rule and the headline need it
+def not_recognised(log: Log) -> tuple[str, tuple[Evidence, ...]]:
+    """Why the log is undecided, with the first line that looks like a failure; "" if it is decided."""
+    known = recognise(log)
+    if not all(one.harmless for one in known):
+        return "", ()
+    harmless = [text for row in load("log_texts")["entry"] if row["says"].startswith(HARMLESS) for text in row["texts"]]
+    line, quote = next(failures(log, harmless), (0, ""))
+    evidence = (Evidence(f"line {line}", quote),) if line else ()
+    if not known:
+        return nothing_known(log), evidence
+    if line:
+        return f"line {line} looks like a failure, and its cause is not known", evidence
+    return ("nothing failed in the part of the log that was read" if log.cut else ""), ()
 
 
 def nothing_known(log: Log) -> str:

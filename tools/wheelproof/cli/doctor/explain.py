@@ -21,7 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="-",
         metavar="FILE",
         help="the log: a traceback, or output of pip, uv, docker or dmesg (default: -, standard input). Exit code 1: a "
-        "cause was found; 3: nothing was recognised; 0: everything that was recognised is harmless",
+        "cause was found; 3: nothing was recognised, or a line looks like a failure of an unknown cause; 0: everything "
+        "that was recognised is harmless, and no other line looks like a failure",
     )
     add_output_options(parser)
 

@@ -17,7 +17,7 @@ MOST_LINES = 1_000_000  # that are not blank; the rest is not read; 16 MiB of a 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-_])")
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _PREFIXES = re.compile(
-    rf"""(?: \[?{_STAMP}\]?                                    # 2026-11-20T15:00:00.123Z
+    rf"""(?: \[?{_STAMP}\]?:?                                  # 2026-11-20T15:00:00.123Z
       | [A-Z][a-z]{{2}} [ ]+\d+ [ ]\d\d:\d\d:\d\d [ ][\w.-]+ [ ][\w./@-]+(?:\[\d+\])?:   # syslog, journalctl
       | \[ [ ]*\d+\.\d+ \]                                     # dmesg
       | \[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?                       # the time alone
@@ -25,13 +25,18 @@ _PREFIXES = re.compile(
       | [\w./-]+ [ ]* \| (?=[ ])                               # docker compose
       | \[pod/[\w./-]+\]                                       # kubectl logs --prefix
       | std(?:out|err) [ ] [FP] (?=[ ])                        # containerd
+      | \#\d+ [ ] \d+\.\d+ (?=[ ])                             # docker build
       | \((?:(?!pid=)[\w=, -])*pid=\d[\w=., -]*\)               # Ray
     ) [ ]*""",
     re.VERBOSE,
 )
 _MOST_PREFIXES = 4
-_LINE = re.compile(rb"[^\s\0][^\n]*")  # without leading blanks
-_MOST_BYTES = 4 * 4 * LONGEST_LINE  # of a line, with its prefixes and colours; a character has at most four
+# Names in JSON logs of Docker, Python's structlog and python-json-logger, zap, zerolog, slog, logrus, bunyan, journald.
+_MESSAGES = ("log", "message", "msg", "event", "MESSAGE")
+_LEVELS = ("level", "levelname", "severity", "lvl")
+_FAILURES = ("error", "err", "exception", "exc_info", "stack", "stacktrace", "stack_trace")
+_LINE = re.compile(rb"[^\s\0][^\n\r]{0,%d}" % (4 * LONGEST_LINE))  # with prefixes and colours, without leading blanks
+_OVERLAP = 200  # characters of a part of a long line that the next part has, too
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,8 +67,9 @@ class Log:
 
 
 def parse_log(data: bytes) -> Log:
-    """The lines of a log; never raises. Lines end at a line feed alone: a carriage return is a progress bar's.
+    """The lines of a log; never raises. Line feeds alone are counted: a carriage return is a progress bar's.
 
+    What is between two carriage returns, and each part of a long line, is a line of ``text`` with the same number.
     Reads the first ``LARGEST`` bytes of ``data``, and of these ``MOST_LINES`` lines. Line by line, so that the memory
     is that of the bytes and of the cleaned text.
     """
@@ -76,14 +82,14 @@ def parse_log(data: bytes) -> Log:
         if taken == MOST_LINES:
             cut = True
             break
-        start, end = match.span()
+        start = match.start()
         number += whole.count(b"\n", counted, start)
         counted = start
-        line = _cleaned(whole[start : min(end, start + _MOST_BYTES)].decode(errors="replace"))
-        if line:
+        line = _cleaned(match[0].decode(errors="replace"))
+        for part in range(0, max(len(line) - _OVERLAP, 1) if line else 0, LONGEST_LINE - _OVERLAP):
             starts.append(length)
             numbers.append(number)
-            length += text.write(line) + text.write("\n")
+            length += text.write(line[part : part + LONGEST_LINE]) + text.write("\n")
     return Log(text.getvalue(), count, cut, starts, numbers)
 
 
@@ -95,23 +101,29 @@ def _in_utf8(data: bytes) -> bytes:
 
 
 def _cleaned(line: str) -> str:
-    line = _ESCAPES.sub("", line[: 4 * LONGEST_LINE])
+    line = _ESCAPES.sub("", line)
     if line.startswith('{"'):
         line = _of_json(line)
-    line = line.rstrip("\r \n").replace("\r", " ").replace("\0", "").strip()
+    line = line.replace("\r", " ").replace("\0", "").strip()
     for _ in range(_MOST_PREFIXES):
         prefix = _PREFIXES.match(line)
         if not prefix:
             break
         line = line[prefix.end() :]
-    return line[:LONGEST_LINE].strip()
+    return line.strip()
 
 
 def _of_json(line: str) -> str:
-    """The message of a line of a JSON log (Docker's, and structured ones); else the line itself."""
+    """The message of a line of a JSON log (Docker's, and structured ones) with its level and error; or the line."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
         return line
-    texts = [row.get(name) for name in ("log", "message", "msg", "MESSAGE")] if isinstance(row, dict) else []
-    return next((" ".join(text.split("\n")) for text in texts if isinstance(text, str)), line)
+    if not isinstance(row, dict):
+        return line
+    text = next((row[name] for name in _MESSAGES if isinstance(row.get(name), str)), None)
+    if text is None:
+        return line
+    level = next((f"level={row[name]} " for name in _LEVELS if isinstance(row.get(name), str)), "")
+    failures = (f" {name}={row[name]}" for name in _FAILURES if row.get(name))
+    return " ".join(f"{level}{text}{''.join(failures)}".split("\n"))
