@@ -72,13 +72,13 @@ def _answer(question: WheelQuestion, wheel: Subject) -> Answer:
 def _claims(question: WheelQuestion, wheel: Subject) -> Iterator[Claim]:
     """The statements that the question is about; that it loads is claimed only if its libraries were judged."""
     of_driver = (*OF_A_DRIVER, *(OF_A_DRIVER_AND_A_GPU if question.gpus else ()))
-    for name, is_asked, rules in (
+    for name, is_wanted, rules in (
         ("is a build", question.expect, OF_AN_EXPECTATION),
         ("has code", question.gpus, OF_A_GPU),
         ("driver", question.driver, of_driver),
         ("attested", question.provenance, OF_PROVENANCE),
     ):
-        if is_asked:
+        if is_wanted:
             yield claim(name, [(wheel, rules)])
     if "links" in wheel.facts and {result.rule for result in wheel.results}.issuperset(OF_LOADING):
         yield loads([wheel])[0]
