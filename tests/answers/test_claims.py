@@ -104,3 +104,20 @@ def test_a_wheel_runs_only_if_its_libraries_were_read() -> None:
     assert [claim.name for claim in read.claims] == ["has code", "loads"]
     assert [claim.name for claim in unread.claims] == ["has code"]
     assert (" runs on GB200" in read.line, " has code for GB200" in unread.line) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"native_members": {"count": 0, "known": 0}}, "has no machine code; the torch of the stack decides"),
+        ({"native_members": {"count": 2, "known": 2}}, "has no code for any GPU, so nothing is missing for GB200"),
+        (
+            {"gpu_code": {"products": [], "compiled_at_first_use": {"compilers": [{"member": "bin/ptxas"}]}}},
+            "has no code for any GPU, and contains a compiler that knows GB200",
+        ),
+    ],
+)
+def test_a_wheel_without_code_for_a_gpu(facts: dict[str, object], expected: str) -> None:
+    plain = package("triton", runs={})
+    (found,) = answer_wheels(WheelQuestion("", ("GB200",)), [replace(plain, facts={**plain.facts, **facts})])
+    assert (found.verdict, found.line.endswith(expected)) == (Verdict.PASS, True), found.line

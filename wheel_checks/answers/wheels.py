@@ -116,7 +116,10 @@ def _runs(question: WheelQuestion, certainty: str, wheel: Subject, *, loaded: bo
     """The statement about GPUs and driver; without a certainty there is no GPU code."""
     if question.gpus and not certainty:
         no_code = f"has no code for any GPU, so nothing is missing for {joined(question.gpus)}"
-        if not wheel.facts.get("native_members", {}).get("count", 1):
+        code = wheel.facts.get("gpu_code", {})
+        if isinstance(code, dict) and code.get("compiled_at_first_use", {}).get("compilers"):
+            no_code = f"has no code for any GPU, and contains a compiler that knows {joined(question.gpus)}"
+        elif not wheel.facts.get("native_members", {}).get("count", 1):
             no_code = "has no machine code; the torch of the stack decides"
         return [f"runs with driver {question.driver}", no_code] if question.driver else [no_code]
     return [_statement(question, "runs", "has", loaded)] if question.gpus or question.driver else []
