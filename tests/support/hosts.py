@@ -28,6 +28,7 @@ from wheel_checks.facts.host.software import (
     TorchFiles,
     TritonFacts,
 )
+from wheel_checks.facts.host.torch.choice import COMPANIONS
 from wheel_checks.model import Unavailable
 
 VENV = "/opt/env"
@@ -186,8 +187,13 @@ def with_torch(
     changes = {"cuda": cuda, "architectures": architectures, "has_cuda_library": bool(cuda), **fields}
     files = replace(files, version=version, **changes)
     public, _, build = version.partition("+")
+    companions = COMPANIONS if build not in ("", "cpu") else ()
     packages = tuple(
-        replace(package, version=public, build=build) if package.name == "torch" else package
+        replace(package, version=public, build=build)
+        if package.name == "torch"
+        else replace(package, build=build)
+        if package.name in companions and package.build[:2] != build[:2]  # a build for another maker's GPUs
+        else package
         for package in facts.installed.packages
     )
     probe = replace(facts.torch, version=version, cuda=cuda)
