@@ -129,7 +129,7 @@ CASES = [
     Case(
         "verify torch==2.11.0 --platform aarch64 --python 3.12 --gpu GB200 --index-url INDEX",
         0,
-        "torch 2.11.0 for aarch64 runs on GB200",
+        "torch 2.11.0 for aarch64 has code for GB200",
         "runs natively",
     ),
     Case("verify demo-1.0-py3-none-any.whl", 1, "demo 1.0 is not in order", "WHL001", files=broken_wheel),
