@@ -10,7 +10,7 @@ from tests.conftest import Wheelproof
 
 pytestmark = pytest.mark.online
 
-LARGEST = 15_000_000  # bytes read of both wheels and the index page
+LARGEST = 25_000_000  # bytes read of both wheels and the index page; 7 MB are symbol versions that decide (WHL503)
 
 
 def test_torch_2_11_differs_where_it_is_known_to(wheelproof: Wheelproof) -> None:

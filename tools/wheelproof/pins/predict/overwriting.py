@@ -22,6 +22,7 @@ from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.regular_file import open_regular
 
 Wheel = IndexFile | Unavailable | None
 """None for a package that is built from a source archive: its files are known only afterwards."""
@@ -126,7 +127,7 @@ def _is_same(path: Path, member: Member) -> bool:
         if path.stat().st_size != member.size:
             return False
         checksum = 0
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             while block := file.read(_BLOCK):
                 checksum = zlib.crc32(block, checksum)
     except OSError:
