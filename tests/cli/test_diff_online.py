@@ -23,7 +23,10 @@ def test_torch_2_11_differs_where_it_is_known_to(wheelproof: Wheelproof) -> None
     found = [(r["rule"], r["message"]) for r in subject["results"] if r["outcome"] == "fail"]
     assert found == [
         ("REL206", "torch/lib/libtorch_cuda_linalg.so is 70.5 times as large for x86_64 as for aarch64"),
-        ("REL207", "3 libraries need different libraries on the two sides: libgomp.so.1"),
+        (
+            "REL207",
+            "4 libraries need different libraries on the two sides: libgomp.so.1, libcublas.so.13, libcusparse.so.12",
+        ),
     ]
     assert subject["facts"]["differences"]["requirements"] == []
     assert subject["facts"]["differences"]["native_files"]["only_a"]["count"] == 7
