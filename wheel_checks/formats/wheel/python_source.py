@@ -13,6 +13,7 @@ import warnings
 from dataclasses import dataclass
 from enum import StrEnum
 
+from wheel_checks.formats.python_syntax import parse
 from wheel_checks.formats.wheel.python_expressions import Raw
 from wheel_checks.formats.wheel.python_statements import Interpreter
 
@@ -95,7 +96,7 @@ def parse_python_source(member: str, data: bytes) -> PythonSource:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the module's author, such as invalid escapes
-            tree = ast.parse(data)
+            tree = parse(data)
         package = module_name(member)
         if posixpath.basename(member) != "__init__.py":
             package = package.rpartition(".")[0]

@@ -11,6 +11,7 @@ import warnings
 from dataclasses import dataclass
 
 from wheel_checks.errors import FormatError
+from wheel_checks.formats.python_syntax import parse
 
 MAX_SIZE = 64 * 1024
 """Bytes of a file; distutils-precedence.pth has 151."""
@@ -83,7 +84,7 @@ def suspect_names(code: str) -> tuple[str, ...]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(code.strip())
+            tree = parse(code.strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return tuple(hidden)  # Python reports it, and runs nothing
     names: set[str] = set()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from wheel_checks.errors import FormatError
+from wheel_checks.formats.python_syntax import parse
 
 # The parser takes quadratic time for some inputs (a dotted import of 200 KB: half a minute). Real ones are below 25 KB.
 MAX_SIZE = 32 * 1024
@@ -52,9 +53,9 @@ def parse_version_file(member: str, data: bytes) -> VersionFile:
 
 def _parse(data: bytes) -> ast.Module:
     try:
-        return ast.parse(data)
+        return parse(data)
     except SystemError:  # "AST constructor recursion depth mismatch", by chance next to threads: python/cpython#106905
-        return ast.parse(data)
+        return parse(data)
 
 
 def _assignments(tree: ast.Module) -> Iterator[tuple[str, Literal]]:
