@@ -131,7 +131,7 @@ QUESTIONS = [
 
 
 def test_no_verdict_depends_on_the_cache_or_on_other_wheels(wheelproof: Wheelproof, tmp_path: Path) -> None:
-    """Each question alone with an empty cache, with one that all others filled, and beside the other release."""
+    """Each question alone with an empty cache, with one that all others filled, and with the other release."""
 
     def asked(server: RangeServer, question: tuple[str, ...], cache: str) -> tuple[int, dict[str, list[str]]]:
         options = ("--format", "json", "--cache-dir", str(tmp_path / cache))

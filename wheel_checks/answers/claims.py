@@ -59,6 +59,11 @@ def loads(packages: Sequence[Subject], *, every: bool = False) -> tuple[Claim, E
     return made(LOADS, evidence, OF_LOADING if total else (), coverage, READS_LIBRARIES), evidence
 
 
+def is_requested(package: Subject) -> bool:
+    """True for the package of a requirement that was given, not only required by another package."""
+    return any(str(demand).startswith("you ask for") for demand in package.facts.get("demanded_by", ()))
+
+
 def _is_compiled(package: Subject) -> bool:
     return bool(package.facts.get("native_members", {}).get("count"))
 
@@ -67,6 +72,5 @@ def _must_be_read(package: Subject) -> bool:
     facts = package.facts
     if not _is_compiled(package) or facts.get("package") == TORCH:
         return False
-    requested = any(str(demand).startswith("you ask for") for demand in facts.get("demanded_by", ()))
     required = (_NAME.match(str(requirement)) for requirement in facts.get("requirements", ()))
-    return requested or any(name is not None and name[0] == TORCH for name in required)
+    return is_requested(package) or any(name is not None and name[0] == TORCH for name in required)

@@ -34,10 +34,14 @@ OF_FITTING = frozenset({"STK101", "STK104", "STK106", "WHL521", "WHL522", "WHL52
 OF_ONE_GPU = frozenset({"WHL601", "WHL602"})
 
 
+def of_driver(gpu: object) -> tuple[str, ...]:
+    """The rules that say whether a wheel runs with a driver, on a GPU if one was requested."""
+    return (*OF_A_DRIVER, *(OF_A_DRIVER_AND_A_GPU if gpu else ()))
+
+
 def of_gpu_and_driver(gpu: object, driver: object) -> tuple[str, ...]:
     """The rules that say whether a wheel runs on a GPU, with a driver; without those that were not requested."""
-    of_gpu = OF_A_GPU if gpu else ()
-    return (*of_gpu, *(OF_A_DRIVER if driver else ()), *(OF_A_DRIVER_AND_A_GPU if gpu and driver else ()))
+    return (*(OF_A_GPU if gpu else ()), *(of_driver(gpu) if driver else ()))
 
 
 # A finding as a reason, in few words.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from wheel_checks.answers.claims import LOADS, claim, loads
+from wheel_checks.answers.claims import LOADS, claim, is_requested, loads
 from wheel_checks.answers.evidence import Evidence, Reason, certainty_of, gather
 from wheel_checks.answers.questions import (
     OF_A_DRIVER,
@@ -13,6 +13,7 @@ from wheel_checks.answers.questions import (
     OF_A_PACKAGE,
     OF_FITTING,
     OF_THE_STACK,
+    of_driver,
     of_gpu_and_driver,
 )
 from wheel_checks.model import Answer, Subject, Verdict
@@ -77,16 +78,11 @@ def _answer(
     if gpu:
         claims.append(claim("has code", [(wheel, OF_A_GPU) for wheel in wheels], gpu))
     if question.driver:
-        claims.append(claim("driver", [(wheel, OF_A_DRIVER) for wheel in wheels]))
+        claims.append(claim("driver", [(wheel, of_driver(gpu)) for wheel in wheels]))
     certainty = certainty_of(packages) if gpu else ""
     reasons, rules = evidence.reasons, evidence.rules
     answer = Answer(evidence.verdict, "", question.what, reasons, certainty, rules, tuple(claims))
     return replace(answer, sentence=_words(question, answer, [gpu] if gpu else []))
-
-
-def is_requested(package: Subject) -> bool:
-    """True for the package of a requirement that was given, not only required by another package."""
-    return any(str(demand).startswith("you ask for") for demand in package.facts.get("demanded_by", ()))
 
 
 def _words(question: StackQuestion, answer: Answer, gpus: Sequence[str]) -> str:

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from wheel_checks.answers.claims import LOADS, claim, loads
 from wheel_checks.answers.evidence import Evidence, certainty_of, gather, of_being_checked, package_name
 from wheel_checks.answers.questions import (
-    OF_A_DRIVER,
-    OF_A_DRIVER_AND_A_GPU,
     OF_A_GPU,
     OF_AN_EXPECTATION,
     OF_LOADING,
     OF_PROVENANCE,
+    of_driver,
     of_gpu_and_driver,
 )
 from wheel_checks.model import Answer, Claim, Subject, Verdict
@@ -71,11 +70,10 @@ def _answer(question: WheelQuestion, wheel: Subject) -> Answer:
 
 def _claims(question: WheelQuestion, wheel: Subject) -> Iterator[Claim]:
     """The statements that the question is about; that it loads is claimed only if its libraries were judged."""
-    of_driver = (*OF_A_DRIVER, *(OF_A_DRIVER_AND_A_GPU if question.gpus else ()))
     for name, is_wanted, rules in (
         ("is a build", question.expect, OF_AN_EXPECTATION),
         ("has code", question.gpus, OF_A_GPU),
-        ("driver", question.driver, of_driver),
+        ("driver", question.driver, of_driver(question.gpus)),
         ("attested", question.provenance, OF_PROVENANCE),
     ):
         if is_wanted:

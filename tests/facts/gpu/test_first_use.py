@@ -8,10 +8,14 @@ from tests.support.elf import Elf
 from tests.support.fatbin import fat_binary, section
 from tests.support.wheel_facts import X86_64, facts_of
 from tests.support.wheels import WheelBuilder
+from wheel_checks.facts.gpu import first_use as reading
 from wheel_checks.facts.gpu.first_use import Compiler, FirstUse
 from wheel_checks.facts.gpu.targets import parse_gpus
+from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.summary import summarize
 from wheel_checks.model import Unavailable
+from wheel_checks.rules.wheel.gpu_code import has_code
 
 KERNEL = "import triton\n\n@triton.jit\ndef add(x):\n    pass\n"
 PTXAS = "triton/backends/nvidia/bin/ptxas"
@@ -64,6 +68,30 @@ def test_the_signs(members: dict[str, bytes | str], what: str, compiler: str) ->
 )
 def test_without_a_sign_nothing_compiles(members: dict[str, bytes | str]) -> None:
     assert first_use(**members) == FirstUse()
+
+
+@pytest.mark.parametrize("bound", ["MOST_PYTHON", "MOST_NATIVE"])
+def test_members_that_were_not_searched_leave_it_open(monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
+    monkeypatch.setattr(reading, bound, 10)
+    members: dict[str, bytes | str] = {"demo__a_dot_py": "import os\n" * 9, "demo__core_dot_so": text_in_elf("nothing")}
+    found = first_use(**members)
+    assert found is not None
+    assert found.unread == (("2 Python modules",) if bound == "MOST_PYTHON" else ("demo/core.so",))
+    wheel = WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_x86_64").add("demo/__init__.py", "")
+    for name, data in members.items():
+        wheel.add(name.replace("__", "/").replace("_dot_", "."), data)
+    facts = facts_of(wheel, gpus=parse_gpus("H100"), target=X86_64, first_use=True)
+    (finding,) = has_code(facts, Expectations(gpus=parse_gpus("H100")))
+    assert (finding.undecided, "was not searched" in finding.message) == (True, True)
+    whole = facts_of(wheel, gpus=parse_gpus("H100"), target=X86_64, first_use=True, depth=Depth.GPU)
+    assert whole.first_use == FirstUse()
+
+
+def test_a_sign_decides_whatever_was_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "MOST_NATIVE", 10)
+    found = first_use(demo__kernels_dot_py=KERNEL, demo__core_dot_so=text_in_elf("nothing"))
+    assert found is not None
+    assert (len(found.signs), found.unread) == (1, ())
 
 
 def test_a_wheel_with_gpu_code_is_not_searched() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from wheel_checks.answers.stack import StackQuestion, answer_stack, is_requested
+from wheel_checks.answers.claims import is_requested
+from wheel_checks.answers.stack import StackQuestion, answer_stack
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.stack.facts import DECLARED, StackFacts, StackPackage
 from wheel_checks.facts.stack.needs import stack_needs

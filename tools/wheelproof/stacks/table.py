@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wheel_checks.answers.stack import is_requested
+from wheel_checks.answers.claims import is_requested
 from wheel_checks.facts.accelerator.signals import CUDA
 from wheel_checks.facts.accelerator.verdict import DECLARED as ONLY_DECLARED
 from wheel_checks.facts.stack.facts import CONDA, DECLARED, SDIST, WHEEL, StackFacts, StackPackage

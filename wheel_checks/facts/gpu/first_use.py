@@ -7,6 +7,7 @@ or NVRTC, which are opened by name. The targets of a compiler are the names in i
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -62,10 +63,14 @@ class Compiler:
 
 @dataclass(frozen=True, slots=True)
 class FirstUse:
-    """What of the package compiles at first use; nothing if both are empty."""
+    """The parts of the package that compile at first use; none if all fields are empty.
+
+    ``unread`` describes members that were not searched, of a package in whose other members nothing was found.
+    """
 
     signs: tuple[Sign, ...] = ()
     compilers: tuple[Compiler, ...] = ()
+    unread: tuple[str, ...] = ()
 
     def knows(self, sm: int) -> bool | None:
         """Whether a compiler of the package has this target; None without one that decides, or if it is unread."""
@@ -76,16 +81,25 @@ class FirstUse:
         return False if deciding and all(not isinstance(one.targets, Unavailable) for one in deciding) else None
 
 
-def read_first_use(source: ByteSource, archive: Archive) -> FirstUse:
-    """What of a package without GPU code compiles at first use. Raises SourceError."""
+def read_first_use(source: ByteSource, archive: Archive, *, whole: bool = False) -> FirstUse:
+    """Read the signs and compilers of a package without GPU code; ``whole`` searches it whatever its size.
+
+    Raises SourceError.
+    """
+    most_python, most_native = (sys.maxsize, sys.maxsize) if whole else (MOST_PYTHON, MOST_NATIVE)
     members = [member for member in unpackable(archive.members) if not member.is_directory]
     compilers = [member for member in members if _COMPILER.search(member.name)]
     found = tuple(
         Compiler(member.name, targets, bool(_OF_TRITON.search(member.name)))
         for member, targets in zip(compilers, _targets(source, archive, compilers), strict=True)
     )
-    signs = (*_by_name(members), *_of_python(source, archive, members), *_of_libraries(source, archive, members))
-    return FirstUse(signs, found)
+    unread: list[str] = []
+    signs = (
+        *_by_name(members),
+        *_of_python(source, archive, members, most_python, unread),
+        *_of_libraries(source, archive, members, most_native, unread),
+    )
+    return FirstUse(signs, found, () if signs or found else tuple(unread))
 
 
 def _by_name(members: Sequence[Member]) -> Iterator[Sign]:
@@ -98,9 +112,15 @@ def _by_name(members: Sequence[Member]) -> Iterator[Sign]:
             break
 
 
-def _of_python(source: ByteSource, archive: Archive, members: Sequence[Member]) -> Iterator[Sign]:
-    python = [member for member in members if member.name.endswith(".py") and member.size <= MAX_SIZE]
-    if sum(member.compressed_size for member in python) > MOST_PYTHON:
+def _of_python(
+    source: ByteSource, archive: Archive, members: Sequence[Member], most: int, unread: list[str]
+) -> Iterator[Sign]:
+    python = [member for member in members if member.name.endswith(".py")]
+    if large := [member.name for member in python if member.size > MAX_SIZE]:
+        unread.append(large[0])
+    python = [member for member in python if member.size <= MAX_SIZE]
+    if sum(member.compressed_size for member in python) > most:
+        unread.append(f"{len(python):,} Python modules")
         return
     contents = read_members(source, archive, {member.name: MAX_SIZE for member in python}).contents
     for name, data in contents.items():
@@ -110,16 +130,21 @@ def _of_python(source: ByteSource, archive: Archive, members: Sequence[Member]) 
                 return
 
 
-def _of_libraries(source: ByteSource, archive: Archive, members: Sequence[Member]) -> Iterator[Sign]:
-    left = MOST_NATIVE
+def _of_libraries(
+    source: ByteSource, archive: Archive, members: Sequence[Member], most: int, unread: list[str]
+) -> Iterator[Sign]:
+    left = most
     libraries = [member for member in members if is_library(member.name) and not _COMPILER.search(member.name)]
     chosen: list[Member] = []
     for member in sorted(libraries, key=lambda member: member.compressed_size):
         left -= member.compressed_size
         if left >= 0:
             chosen.append(member)
+        else:
+            unread.append(member.name)
     for member, start in zip(chosen, data_offsets(source, archive, chosen), strict=True):
         if isinstance(start, Unavailable):
+            unread.append(member.name)
             continue
         texts = {match.decode() for match in _search(source, member, start, _TEXT)}
         if texts:

@@ -78,7 +78,7 @@ def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_K
     if request.gpus and not request.depth.includes(Depth.GPU):
         facts = _with_gpu_code(facts, contents, source, kept, request)
     if request.gpus and request.first_use:
-        facts = _with_first_use(facts, source, kept, request.gpus)
+        facts = _with_first_use(facts, source, kept, request)
     if request.upload:
         from wheel_checks.facts.wheel.upload import read_upload
 
@@ -161,16 +161,18 @@ def _with_gpu_code(
     return replace(facts, gpu_code=found.gpu_code)
 
 
-def _with_first_use(facts: WheelFacts, source: ByteSource, kept: FileFacts, gpus: tuple[Product, ...]) -> WheelFacts:
+def _with_first_use(facts: WheelFacts, source: ByteSource, kept: FileFacts, request: Request) -> WheelFacts:
     """With the compilers and the code for them of a wheel that has no GPU code itself."""
     from wheel_checks.facts.gpu.answer import answers
 
     code, archive = facts.gpu_code, facts.archive
-    if isinstance(code, Unavailable) or isinstance(archive, Unavailable) or answers(code, gpus):
+    if isinstance(code, Unavailable) or isinstance(archive, Unavailable) or answers(code, request.gpus):
         return facts
     from wheel_checks.facts.gpu.first_use import FirstUse, read_first_use
 
-    found = kept.remember("first use", AsJson(FirstUse), lambda: read_first_use(source, archive))
+    whole = request.depth.includes(Depth.GPU)
+    part = "first use, whole" if whole else "first use"
+    found = kept.remember(part, AsJson(FirstUse), lambda: read_first_use(source, archive, whole=whole))
     return replace(facts, first_use=found)
 
 

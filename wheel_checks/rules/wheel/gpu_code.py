@@ -12,10 +12,10 @@ from wheel_checks.facts.gpu.code import COMMON, is_for_others, share_of
 from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheel_checks.fixes.commands import option, package, run
+from wheel_checks.fixes.commands import Options, option, package, run
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
-from wheel_checks.phrases import joined
+from wheel_checks.phrases import and_more, joined
 from wheel_checks.registry import rule
 from wheel_checks.rules.shared.commands import target_options
 from wheel_checks.rules.shared.gpu_code import (
@@ -28,6 +28,8 @@ from wheel_checks.rules.shared.gpu_code import (
     wanted_gpus,
     without_code,
 )
+
+_SHOWN = 6  # members of evidence
 
 
 def _wanted(wheel: WheelFacts, expectations: Expectations) -> tuple[Product, ...]:
@@ -74,6 +76,12 @@ def _compiled_at_first_use(wheel: WheelFacts, wanted: Sequence[Product]) -> Iter
     Stacks are omitted: there the compiler may be that of another package.
     """
     found = wheel.first_use
+    if found is not None and found.unread and wanted:
+        what = f"whether it compiles for {named(wanted)} at first use is unknown: {found.unread[0]}"
+        message = f"{what}{and_more(len(found.unread) - 1, before=' ')} was not searched"
+        evidence = tuple(Evidence("not searched", name) for name in found.unread[:_SHOWN])
+        fix = Fix("Search all of it.", (Options(("wheelproof", "verify"), ("--depth", "gpu")),))
+        yield Finding(message, evidence, fix, undecided=True)
     if found is None or not (found.signs or found.compilers):
         return
     evidence = tuple(

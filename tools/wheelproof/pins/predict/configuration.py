@@ -1,4 +1,4 @@
-"""The configuration of an installer beside its command: what it changes here, and what of it is not understood."""
+"""The configuration of an installer: its changes to the request, and the settings that are not understood."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Setting:
 def configured(
     installer: str, request: PredictRequest, trust: Trust
 ) -> tuple[PredictRequest, tuple[NotUnderstood, ...]]:
-    """The request with what the configuration of its installer says, and what of that is not understood.
+    """The request with the configuration of its installer, and the settings that are not understood.
 
     Raises SourceError for a place that is not followed, UsageError for files that cannot be read.
     """

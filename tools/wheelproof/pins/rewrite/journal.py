@@ -1,7 +1,7 @@
 """The journal: the content of every file before a rewrite, saved before the first one is changed.
 
-A journal is a stack of transactions. Each file of a transaction has, at any moment, its old or its new content, told
-apart by hash. So a process may die anywhere.
+A journal is a stack of transactions. Each file of a transaction has, at any moment, its old or its new content;
+their hashes distinguish them. So a process may die anywhere.
 
 It is a file of lines: a header with the tree, then one JSON array for each transaction. Its paths are relative to the
 tree, and never lead out of it, through links, or into folders of version control. An older version wrote one JSON
