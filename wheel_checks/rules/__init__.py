@@ -79,6 +79,7 @@ MODULES = {
     "wheel.identity": ("wheel",),
     "wheel.importing": ("wheel",),
     "wheel.linking": ("wheel",),
+    "wheel.symbol_versions": ("wheel",),
     "wheel.systems": ("wheel",),
     "wheel.symbols": ("wheel",),
     "wheel.members": ("wheel",),

@@ -7,25 +7,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from packaging.version import Version
-
 from wheel_checks.facts.links.linking import installed_path
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.fixes.commands import Options, member, path, run
 from wheel_checks.formats.elf.dynamic import DynamicFacts
-from wheel_checks.formats.elf.file import ElfFacts, Missing
+from wheel_checks.formats.elf.file import ElfFacts
 from wheel_checks.formats.elf.segments import Segments
-from wheel_checks.formats.elf.versions import SymbolVersions
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import joined, plural, summarised
 from wheel_checks.registry import rule
-from wheel_checks.rules.shared.policies import fitting_policy, oldest_policy, policy_of_target
-from wheel_checks.targets.target import DEFAULT_GLIBC, LINUX
+from wheel_checks.targets.target import LINUX
 
 PAGE_64K = 64 * 1024  # bytes; the page size of kernels on many Grace machines
 _SHOWN, _MOST_ROWS = 5, 20
-_POLICIES = "wheel_checks/data/manylinux.toml"
 
 _LINUX_MACHINE = re.compile(r"(?:manylinux_2_\d+|manylinux\d+|musllinux_\d+_\d+|linux)_(\w+)")
 _EXTENSION = re.compile(r"\.cpython-3(\d+)t?(?:-(\w+)-linux-\w+)?\.so$")
@@ -34,9 +29,6 @@ _LOADER = re.compile(r"(?:^|/)(?:ld-linux[\w-]*|ld64|libc|libpthread|libdl)(?:[-
 _DRIVER = re.compile(r"(?:^|/)(?:libcuda|libnvidia-[\w-]+|libnvcuvid)(?:[-.][0-9a-f]{8})?\.so(?:\.\d+)*$")
 _RUNTIME = re.compile(r"(?:^|/)libcudart(?:[-.][0-9a-f]{8})?\.so\.(\d+)")
 _VARIANT = re.compile(r"cu(?:da)?_?(\d{2})\d?(?!\d)")  # libbitsandbytes_cuda126.so: only one of several is opened
-_VERSIONED = re.compile(r"(GLIBC|GLIBCXX|CXXABI)_([\d.]+)")
-_ENDS_VERSIONED = re.compile(r"(GLIBC|GLIBCXX|CXXABI)_(\d{1,3}(?:\.\d{1,3}){1,3})$")
-_ALIASES = {"GLIBC_ABI_DT_RELR": "GLIBC_2.36"}  # the first glibc that packs relative relocations (its NEWS)
 _NATIVE = re.compile(r"\.so(?:\.\d+)*$")
 _MACOS = re.compile(r"darwin|macos|osx", re.IGNORECASE)
 _NAMED = {"x86_64": "x86[_-]64|amd64|x64", "aarch64": "aarch64|arm64", "i686": "i[3-6]86|x86", "armv7l": "arm"}
@@ -44,7 +36,7 @@ _SUFFIXES = {"i386": "i686", "arm": "armv7l", "powerpc64le": "ppc64le"}  # multi
 
 
 @dataclass(frozen=True, slots=True)
-class _Elf:
+class Elf:
     """One readable ELF file of the wheel."""
 
     member: str
@@ -52,13 +44,15 @@ class _Elf:
     possible_names: tuple[str, ...] | Unavailable = ()
 
 
-def _elfs(wheel: WheelFacts) -> Iterator[_Elf]:
+def elfs_of(wheel: WheelFacts) -> Iterator[Elf]:
+    """The ELF files of a wheel that could be read."""
     for item in need(wheel.elfs):
         if not isinstance(item.facts, Unavailable):
-            yield _Elf(item.member.name, item.facts, item.possible_names)
+            yield Elf(item.member.name, item.facts, item.possible_names)
 
 
-def _dynamic(elf: _Elf) -> DynamicFacts | None:
+def dynamic_of(elf: Elf) -> DynamicFacts | None:
+    """The dynamic section of a file, None if it was not read."""
     return elf.facts.dynamic if isinstance(elf.facts.dynamic, DynamicFacts) else None
 
 
@@ -68,15 +62,18 @@ def _tagged_machines(wheel: WheelFacts) -> set[str]:
     return {"armv7l" if name.startswith("arm") else name for name in named}
 
 
-def _listed(label: str, values: Sequence[str]) -> tuple[Evidence, ...]:
-    return (Evidence(label, _summary(values)),)
+def listed(label: str, values: Sequence[str]) -> tuple[Evidence, ...]:
+    """The evidence of a list of names."""
+    return (Evidence(label, summary_of(values)),)
 
 
-def _summary(values: Sequence[str]) -> str:
+def summary_of(values: Sequence[str]) -> str:
+    """The first names of a list, and the number of the others."""
     return summarised(values, _SHOWN, grouping="")
 
 
-def _files(files: Sequence[object]) -> str:
+def files_of(files: Sequence[object]) -> str:
+    """Such as "3 files"."""
     return plural(len(files), "file", grouping="")
 
 
@@ -115,15 +112,15 @@ def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         yield from _for_any_platform(wheel)
         return
     foreign: dict[str, list[str]] = defaultdict(list)
-    for elf in _elfs(wheel):
+    for elf in elfs_of(wheel):
         machine = elf.facts.header.machine
         is_meant = re.search(_NAMED.get(machine, re.escape(machine)), elf.member) and not _EXTENSION.search(elf.member)
         if machine not in tagged and not is_meant:
             foreign[machine].append(elf.member)
     for name, members in foreign.items():
-        message = f"{_files(members)} for {name} in a wheel for {' and '.join(sorted(tagged))}"
+        message = f"{files_of(members)} for {name} in a wheel for {' and '.join(sorted(tagged))}"
         fix = Fix("Build these files for the machine of the tag, or exclude them.")
-        yield Finding(message, _listed("files", members), fix, Location(members[0]))
+        yield Finding(message, listed("files", members), fix, Location(members[0]))
 
 
 def _for_any_platform(wheel: WheelFacts) -> Iterator[Finding]:
@@ -142,105 +139,13 @@ def _for_any_platform(wheel: WheelFacts) -> Iterator[Finding]:
     if isinstance(wheel.elfs, Unavailable):
         fix = Fix("Read the libraries.", (Options(("wheelproof", "verify"), ("--depth", "links")),))
         message = f"not known whether the libraries of this wheel, tagged for any platform, are for {target.machine}"
-        yield Finding(message, (*_listed("files", native), tags), fix, Location(native[0]), undecided=True)
+        yield Finding(message, (*listed("files", native), tags), fix, Location(native[0]), undecided=True)
         return
-    machines = {elf.facts.header.machine for elf in _elfs(wheel)}
+    machines = {elf.facts.header.machine for elf in elfs_of(wheel)}
     if machines and target.machine not in machines:
         message = f"the libraries are for {joined(sorted(machines))}, none is for {target.machine}"
         fix = Fix(f"Import the package on {target.machine} to see whether it works without them.")
-        yield Finding(message, (*_listed("files", native), tags), fix, Location(native[0]), undecided=True)
-
-
-@rule(
-    "WHL503",
-    "symbol versions are within the limits of the manylinux tag",
-    why="The tag states which glibc and libstdc++ the wheel needs. A library that needs newer ones installs on an "
-    "older system and fails at import with `version GLIBCXX_3.4.29 not found`. For a target whose glibc is newer than "
-    "the tag, the manylinux policy of that glibc determines which versions exist: libraries within it load, and the "
-    "tag is the publisher's to fix.",
-    example="GLIBC_2.34 needed in a wheel tagged manylinux_2_28",
-    fix="Build in the tag's manylinux image, or retag the wheel with the policy that the finding names.",
-)
-def symbol_versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """GLIBC, GLIBCXX and CXXABI needs are at most those of the oldest tagged policy, but for libraries in the wheel.
-
-    If the target's glibc is newer than the wheel's tag, and its policy has the version, it loads there: a warning for
-    the publisher. If the needs of a library were not read, a version among its strings that the target lacks is
-    undecided.
-    """
-    policy = oldest_policy(wheel)
-    if policy is None:
-        need(Unavailable("the tags contain no known manylinux policy"))
-        return
-    elfs = list(_elfs(wheel))
-    own = {elf.member.rpartition("/")[2] for elf in elfs} | {d.soname for elf in elfs if (d := _dynamic(elf))}
-    above: dict[str, list[str]] = defaultdict(list)
-    yield from _may_need(elfs, own, policy_of_target(wheel) or policy)
-    for elf in elfs:
-        if not isinstance(elf.facts.versions, SymbolVersions):
-            continue
-        for library in elf.facts.versions.needs:
-            for version in library.versions if library.library not in own else ():
-                match = _VERSIONED.fullmatch(_ALIASES.get(version.name, version.name))
-                promised = policy.get(match[1], "") if match and not version.weak else ""
-                if match and promised and Version(match[2]) > Version(promised):
-                    above[version.name].append(elf.member)
-    if above:
-        yield _broken_promise(wheel, policy, above)
-
-
-def _may_need(elfs: Iterable[_Elf], own: Iterable[str | None], there: dict[str, str]) -> Iterator[Finding]:
-    """The undecided finding about versions that the target lacks, among the strings of libraries read in part."""
-    is_bundled = any(name and "libstdc++" in name for name in own)
-    found: dict[str, list[str]] = defaultdict(list)
-    for elf in elfs:
-        if not isinstance(elf.facts.versions, Missing) or isinstance(elf.possible_names, Unavailable):
-            continue
-        for name in elf.possible_names:
-            match = _ENDS_VERSIONED.search(_ALIASES.get(name, name))
-            promised = there.get(match[1], "") if match and (match[1] == "GLIBC" or not is_bundled) else ""
-            if match and promised and Version(match[2]) > Version(promised):
-                found[match[0]].append(elf.member)
-    if found:
-        members = list(dict.fromkeys(member for users in found.values() for member in users))
-        verb = "needs" if len(members) == 1 else "need"
-        names = joined(sorted(found, key=_number))
-        message = f"not proven that {_files(members)} {verb} no {names}, newer than glibc 2.{there['glibc_minor']} has"
-        evidence = tuple(Evidence(name, _summary(users)) for name, users in found.items())
-        yield Finding(message, evidence, _read_whole(), Location(members[0]), undecided=True)
-
-
-def _read_whole() -> Fix:
-    return Fix("Read them completely.", (Options(("wheelproof", "verify"), ("--depth", "gpu")),))
-
-
-def _broken_promise(wheel: WheelFacts, policy: dict[str, str], above: dict[str, list[str]]) -> Finding:
-    """One finding for all versions above the ``policy`` of the tag, which names the one tag that has them all."""
-    needs = {name: _number(name) for name in sorted(above, key=_number)}
-    members = list(dict.fromkeys(member for name in needs for member in above[name]))
-    tag = f"manylinux_2_{policy['glibc_minor']}"
-    fitting = fitting_policy(wheel, needs.values())
-    fits = f"manylinux_2_{fitting['glibc_minor']}_{fitting['machine']} is the matching tag" if fitting else ""
-    prefixes = dict.fromkeys(prefix for prefix, _ in needs.values())
-    evidence = [Evidence(name, _summary(above[name])) for name in needs]
-    evidence += [Evidence(tag, f"{prefix}_{policy[prefix]}", _POLICIES) for prefix in prefixes]
-    there = policy_of_target(wheel) or policy
-    if there is not policy:
-        has = ", ".join(f"{prefix}_{there[prefix]}" for prefix in prefixes)
-        evidence.append(Evidence(f"target, glibc 2.{there['glibc_minor']}", has, _POLICIES))
-    loads = all(version <= Version(there[prefix]) for prefix, version in needs.values())
-    verb = "needs" if len(members) == 1 else "need"
-    message = f"{_files(members)} {verb} {joined(list(needs))}, which {tag} does not allow"
-    severity, audience = (Severity.WARNING, Audience.PUBLISHER) if loads else (None, None)
-    fix = Fix("Build in the tag's manylinux image, or retag the wheel.")
-    message += f"; {fits or 'no known policy does'}"
-    return Finding(message, tuple(evidence), fix, Location(members[0]), severity, audience=audience)
-
-
-def _number(name: str) -> tuple[str, Version]:
-    """``("GLIBC", 2.34)`` of ``GLIBC_2.34``, and of the names for a version of glibc."""
-    prefix, number = _ALIASES.get(name, name).split("_", 1)
-    return prefix, Version(number)
+        yield Finding(message, (*listed("files", native), tags), fix, Location(native[0]), undecided=True)
 
 
 @rule(
@@ -254,15 +159,15 @@ def _number(name: str) -> tuple[str, Version]:
 def alignment(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """The smallest PT_LOAD alignment is at least 65,536 bytes."""
     small: dict[int, list[str]] = defaultdict(list)
-    for elf in _elfs(wheel):
+    for elf in elfs_of(wheel):
         if elf.facts.header.machine == "aarch64" and isinstance(elf.facts.segments, Segments):
             smallest = elf.facts.segments.smallest_load_alignment
             if smallest is not None and smallest < PAGE_64K:
                 small[smallest].append(elf.member)
     for smallest, members in sorted(small.items()):
-        message = f"{_files(members)} aligned to {smallest:,} bytes do not load on kernels with 64 KiB pages"
+        message = f"{files_of(members)} aligned to {smallest:,} bytes do not load on kernels with 64 KiB pages"
         fix = Fix("Link with -Wl,-z,max-page-size=65536, or repair with a patchelf that keeps the alignment.")
-        yield Finding(message, _listed("files", members), fix, Location(members[0]))
+        yield Finding(message, listed("files", members), fix, Location(members[0]))
 
 
 @rule(
@@ -275,7 +180,7 @@ def alignment(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 )
 def bundled(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No libcuda and similar outside stubs folders (error), no ld-linux or libc (warning)."""
-    for elf in _elfs(wheel):
+    for elf in elfs_of(wheel):
         if _DRIVER.search(elf.member) and "/stubs/" not in f"/{elf.member}":
             command = run("auditwheel", "repair", "--exclude", "libcuda.so.1", path(wheel.file_name))
             fix = Fix("Exclude the library when you repair the wheel.", (command,))
@@ -298,8 +203,8 @@ def bundled(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 def one_runtime(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """All libcudart among and needed by the ELF files are of one major version, but for files named for their CUDA."""
     by_major: dict[str, list[str]] = defaultdict(list)
-    for elf in _elfs(wheel):
-        dynamic = _dynamic(elf)
+    for elf in elfs_of(wheel):
+        dynamic = dynamic_of(elf)
         variant = _VARIANT.search(elf.member.rpartition("/")[2])
         for name in (elf.member, *(dynamic.needed if dynamic else ())):
             if (match := _RUNTIME.search(name)) and not (variant and variant[1] == match[1]):
@@ -323,8 +228,8 @@ def one_runtime(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 def search_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Every entry begins with $ORIGIN."""
     leaks: dict[str, list[str]] = defaultdict(list)
-    for elf in _elfs(wheel):
-        if dynamic := _dynamic(elf):
+    for elf in elfs_of(wheel):
+        if dynamic := dynamic_of(elf):
             for entry in dict.fromkeys((*dynamic.rpath, *dynamic.runpath)):
                 if not entry.startswith(("$ORIGIN", "${ORIGIN}")):
                     leaks[entry].append(elf.member)
@@ -334,8 +239,8 @@ def search_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             "Make the search path relative to the library.",
             (run("patchelf", "--set-rpath", "$ORIGIN", member(members[0])),),
         )
-        evidence = [Evidence(entry or "the working directory", _summary(found)) for entry, found in leaks.items()]
-        message = f"the search path of {_files(members)} leads outside the environment"
+        evidence = [Evidence(entry or "the working directory", summary_of(found)) for entry, found in leaks.items()]
+        message = f"the search path of {files_of(members)} leads outside the environment"
         yield Finding(message, tuple(evidence[:_MOST_ROWS]), fix, Location(members[0]))
 
 
@@ -360,7 +265,7 @@ def suffixes(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     machines = _tagged_machines(wheel)
     found: dict[str, list[tuple[str, int, str]]] = defaultdict(list)
     not_imported = () if isinstance(wheel.links, Unavailable) else wheel.links.without_init
-    for elf in _elfs(wheel):
+    for elf in elfs_of(wheel):
         if (match := _EXTENSION.search(elf.member)) and elf.member not in not_imported:
             found[elf.member[: match.start()]].append(
                 (elf.member, int(match[1]), _SUFFIXES.get(match[2], match[2] or ""))
@@ -399,7 +304,7 @@ def executable_stack(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """PT_GNU_STACK is not executable."""
     members = [
         elf.member
-        for elf in _elfs(wheel)
+        for elf in elfs_of(wheel)
         if isinstance(elf.facts.segments, Segments) and elf.facts.segments.executable_stack
     ]
     if members:
@@ -408,8 +313,8 @@ def executable_stack(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             (run("patchelf", "--clear-execstack", member(members[0])),),
         )
         verb = "asks" if len(members) == 1 else "ask"
-        message = f"{_files(members)} {verb} for an executable stack"
-        yield Finding(message, _listed("files", members), fix, Location(members[0]))
+        message = f"{files_of(members)} {verb} for an executable stack"
+        yield Finding(message, listed("files", members), fix, Location(members[0]))
 
 
 @rule(
@@ -424,38 +329,8 @@ def executable_stack(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 )
 def text_relocations(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Neither DT_TEXTREL nor DF_TEXTREL."""
-    members = [elf.member for elf in _elfs(wheel) if (dynamic := _dynamic(elf)) and dynamic.text_relocations]
+    members = [elf.member for elf in elfs_of(wheel) if (dynamic := dynamic_of(elf)) and dynamic.text_relocations]
     if members:
-        message = f"{_files(members)} with text relocations"
+        message = f"{files_of(members)} with text relocations"
         fix = Fix("Compile every object of these libraries with -fPIC.")
-        yield Finding(message, _listed("files", members), fix, Location(members[0]))
-
-
-@rule(
-    "WHL511",
-    "the linking data of every library was read",
-    Severity.NOTE,
-    why="Of a big remote library only its start and end are read. What was not found there is not checked; if the "
-    "library may need a newer glibc than the target's, that is undecided.",
-    example="a library of 400 MB whose dynamic section is in the middle",
-    fix="Use --depth gpu, which reads such libraries completely.",
-)
-def completely_read(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """No part of the loader's facts is missing. Undecided if symbol versions are unknown for an older glibc."""
-    unread = [
-        elf
-        for elf in _elfs(wheel)
-        if any(isinstance(part, Missing) for part in (elf.facts.dynamic, elf.facts.segments, elf.facts.versions))
-    ]
-    unknown = [e for e in unread if isinstance(e.facts.versions, Missing) and isinstance(e.possible_names, Unavailable)]
-    if unknown and wheel.target and (0, 0) < wheel.target.glibc < DEFAULT_GLIBC:
-        glibc = ".".join(map(str, wheel.target.glibc))
-        message = f"not proven that the symbol versions of {_files(unknown)} are in glibc {glibc}"
-        yield Finding(f"{message}: not read", _missing_in(unknown), _read_whole(), undecided=True)
-        unread = [elf for elf in unread if elf not in unknown]
-    if unread:
-        yield Finding(f"{_files(unread)} not read far enough to check", _missing_in(unread), _read_whole())
-
-
-def _missing_in(elfs: Iterable[_Elf]) -> tuple[Evidence, ...]:
-    return _listed("files", [f"{elf.member} ({', '.join(sorted(elf.facts.missing))})" for elf in elfs])
+        yield Finding(message, listed("files", members), fix, Location(members[0]))
