@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from wheel_checks.facts.links.decisive import Role, decisive_files, taken_of_group
+from wheel_checks.facts.links.failing import Loaded, counted_as_imported
 from wheel_checks.facts.links.opened_first import by_module, certainly_opened, opened_libraries
 from wheel_checks.formats.wheel.python_source import ModuleSources, parse_python_source
 from wheel_checks.model import Unavailable
@@ -137,3 +138,15 @@ def test_a_function_that_swallows_the_linkers_error_matters_only_for_what_is_nee
     first, swallowed = files = ["libx/libfirst.so", "libx/libx.so"]
     assert certainly_opened(["pkg"], by_module(read.modules), files) == [first]
     assert certainly_opened(["pkg"], by_module(read.modules), files, {swallowed}) == [first, swallowed]
+
+
+def test_files_that_are_named_after_a_torch() -> None:
+    read = sources(pkg__init="import ctypes\nctypes.CDLL(name())", pkg__core="def f():\n  import pkg._C")
+    files = ["pkg/libaddon_torch29-cuda.so", "pkg/build/torch210-cxx11-cu130/_ops.abi3.so", "pkg/libtorch_ops.so"]
+    found = decisive_files(files, read, "pkg", "cp312", "2.9.1")
+    assert [found[path].is_for_another for path in files] == [False, True, False]
+    assert found[files[1]].role is Role.OPTIONAL
+    assert not any(one.is_for_another for one in decisive_files(files, read, "pkg").values())
+    found = decisive_files(files[:2], read, "pkg", "cp312", "2.15.0")
+    assert [one.role for one in found.values()] == [Role.OPTIONAL, Role.OPTIONAL]
+    assert counted_as_imported(Loaded(frozenset()), found) == frozenset()

@@ -30,6 +30,8 @@ from wheel_checks.model import Unavailable
 _EXTENSION_MODULE = re.compile(r"(?:\.cpython-[\w-]+|\.abi3)\.so$|(?:^|/)_[^/]*\.so$|(?:^|/)_C/[^/]+\.so$")
 _BUNDLED = re.compile(r"^[^/]+\.libs/")  # auditwheel's folder for bundled libraries
 _TAG = re.compile(r"\.cpython-(3\d+t?)[^/]*\.so$")
+# A library that is one of several for releases of torch: libaddon_torch29-cuda.so, build/torch210-cxx11-cu130/
+_TORCH = re.compile(r"(?:^|[^a-z0-9])(?:torch|pt)[-_]?([12])[._]?(\d{1,2})(?![\d.])")
 
 
 class Role(StrEnum):
@@ -44,7 +46,8 @@ class Role(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Decisive:
     """The role of one native file. ``group`` names the alternatives that it belongs to; ``cuda`` and ``architectures``
-    are those in its name; ``shown_by`` is the line of source that shows it, or "" for a name. ``imported``: the import
+    are those in its name; ``shown_by`` is the line of source that shows it, or "" for a name. ``is_for_another``: it is
+    named after another release of torch than the installed one. ``imported``: the import
     of the package fails unless Python can import the file as a module, also if the file is for another Python; True,
     too, if no source was read.
     """
@@ -55,6 +58,7 @@ class Decisive:
     cuda: str = ""
     architectures: tuple[int | str, ...] = ()
     imported: bool = False
+    is_for_another: bool = False
 
     def fits(self, cuda: str, sms: Iterable[int] = ()) -> bool:
         """False for an alternative that is for another CUDA, or for none of the GPUs; "" and no GPU fit all."""
@@ -66,11 +70,16 @@ class Decisive:
 
 
 def decisive_files(
-    files: Iterable[str], sources: ModuleSources | Unavailable, project: str = "", interpreter: str = ""
+    files: Iterable[str],
+    sources: ModuleSources | Unavailable,
+    project: str = "",
+    interpreter: str = "",
+    torch: str = "",
 ) -> dict[str, Decisive]:
     """The role of each native file of a package, by its path in site-packages.
 
-    A module that is tagged for another ``interpreter`` ("cp312") is optional, unless it is opened by its path.
+    A module that is tagged for another ``interpreter`` ("cp312") is optional, unless it is opened by its path; a file
+    that is named after another release of ``torch`` than the installed one ("2.11.0") always is.
     """
     paths = list(dict.fromkeys(files))
     read = ModuleSources() if isinstance(sources, Unavailable) else sources
@@ -79,22 +88,31 @@ def decisive_files(
     possible = OpenedFiles(what_functions_open(read.modules))
     groups = {member: group for group in deciding_groups(paths, project) for member in group.members}
     shown = {path: imported.of(path) for path in paths}
-    foreign = {path for path in paths if is_for_another(path, interpreter)}
+    other_torch = {path for path in paths if _is_for_another_torch(path, torch)}
+    foreign = {path for path in paths if is_for_another(path, interpreter)} | other_torch
     for path in foreign:
-        shown[path] = [one for one in shown[path] if one.action.kind is not ActionKind.IMPORT]
+        shown[path] = (
+            [] if path in other_torch else [one for one in shown[path] if one.action.kind is not ActionKind.IMPORT]
+        )
     roles = {path: _role(path, shown[path], possible, groups[path], is_foreign=path in foreign) for path in paths}
     if not any(role is Role.LOADED for role, _ in roles.values()):  # then an uncertain one is all that there is
         tried = [path for path in paths if shown[path] and roles[path][0] is Role.OPTIONAL]
         roles |= {path: (Role.LOADED, roles[path][1]) for path in tried}
     if not any(role is Role.LOADED for role, _ in roles.values()):
         # A file that a function opens by its path is the purpose of a package without modules: libraft.load_library().
-        by_path = [p for p in paths if any(one.action.kind is ActionKind.LOAD for one in possible.of(p))]
+        by_path = [
+            p
+            for p in paths
+            if p not in other_torch and any(one.action.kind is ActionKind.LOAD for one in possible.of(p))
+        ]
         unnamed = [p for p in paths if not roles[p][1] and p not in foreign and not _BUNDLED.search(p)]
         only = [p for p in by_path or unnamed if roles[p][0] is Role.OPTIONAL]
         roles |= {p: (Role.UNKNOWN, roles[p][1]) for p in only}
     found = _with_groups(roles, groups, _chosen_among(paths, shown))
     needed = {path for path in paths if _is_imported(path, imported, modules)}
-    return {path: replace(one, imported=path in needed) for path, one in found.items()}
+    return {
+        path: replace(one, imported=path in needed, is_for_another=path in other_torch) for path, one in found.items()
+    }
 
 
 def _is_imported(path: str, opened: OpenedFiles, modules: Mapping[str, PythonSource]) -> bool:
@@ -111,6 +129,11 @@ def is_for_another(path: str, interpreter: str) -> bool:
     """True for a module whose tag names another interpreter than this one ("cp312"); for "" none is another."""
     tag = _TAG.search(path)
     return tag is not None and bool(interpreter) and f"cp{tag[1]}" != interpreter
+
+
+def _is_for_another_torch(path: str, torch: str) -> bool:
+    named = _TORCH.search(path.lower())
+    return named is not None and bool(torch) and [named[1], named[2]] != torch.split(".")[:2]
 
 
 def _role(

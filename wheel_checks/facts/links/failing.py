@@ -50,11 +50,13 @@ def counted_as_imported(loaded: Loaded, roles: Mapping[str, Decisive]) -> frozen
     """The files that the import loads, and those of unknown role that are not named like libraries.
 
     A file that a package loads is named like a module; a name that starts with "lib" is for files that link to it. If
-    nothing else is included, all are: they are the purpose of the package.
+    nothing else is included, all are: they are the purpose of the package, but for those for another torch.
     """
     unknown = (path for path, one in roles.items() if one.role is Role.UNKNOWN)
     files = loaded.files | {path for path in unknown if not posixpath.basename(path).startswith("lib")}
-    return files if files & roles.keys() else files | roles.keys()
+    if files & roles.keys():
+        return files
+    return files | {path for path, one in roles.items() if not one.is_for_another}
 
 
 def missing_of(closure: Closure, path: str) -> list[str]:

@@ -58,6 +58,11 @@ class LaidOutWheel:
         """The normalised name of the project."""
         return canonicalize_name(self.file_name.partition("-")[0])
 
+    @property
+    def version(self) -> str:
+        """The version in the file name."""
+        return self.file_name.partition("-")[2].partition("-")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class AbsentPackage:
@@ -98,7 +103,9 @@ class LinkFacts:
         return what_is_loaded(self.closure, self.roles, self.opened, cuda=self.cuda, sms=sms)
 
     def is_spare(self, path: str, loaded: Loaded) -> bool:
-        """Whether the file is an alternative to another file that the import loads."""
+        """Whether the file is an alternative to another file that the import loads, or for another torch."""
+        if path in self.roles and self.roles[path].is_for_another:
+            return True
         group = self.roles[path].group if path in self.roles else ""
         alike = (other for other, one in self.roles.items() if group and one.group == group)
         return path not in loaded.files and any(other in loaded.files for other in alike)
@@ -200,7 +207,11 @@ def link(
         absent if isinstance(absent, Unavailable) else tuple(absent),
         how,
         decisive_files(
-            [path for path in wheel.files if _LIBRARY.search(path)], wheel.sources, wheel.project, target.interpreter
+            [path for path in wheel.files if _LIBRARY.search(path)],
+            wheel.sources,
+            wheel.project,
+            target.interpreter,
+            next((one.version for one in dependencies if one.project == _TORCH), ""),
         ),
         tuple(certainly_opened(wheel.sources.roots, sources, files, needed)),
         cuda_major(_sonames(files)),

@@ -231,7 +231,7 @@ def _without_any_for(
     groups: dict[str, list[str]] = {}
     for path in files:
         groups.setdefault(without_numbers(path), []).append(path)
-    opened = {path for path, one in links.roles.items() if one.shown_by}
+    opened = {path for path, one in links.roles.items() if one.shown_by and not one.is_for_another}
     for group in groups.values():
         if len(group) > 1 and failing.keys() & opened >= set(group):
             yield group[0], f"and of {len(group) - 1} more for other versions none fits, if the import opens one"
