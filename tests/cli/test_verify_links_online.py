@@ -11,7 +11,7 @@ from tests.conftest import Wheelproof
 
 pytestmark = pytest.mark.online
 
-LARGEST = 15_000_000  # bytes, index pages included
+LARGEST = 18_000_000  # bytes, index pages included; 3.2 MB of them for the symbol versions of large libraries
 UNSATISFIED = {"driver", "system", "optional"}  # statuses without a wheel
 
 

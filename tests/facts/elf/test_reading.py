@@ -54,9 +54,9 @@ IN_THE_MIDDLE = AT_THE_END.data + filling(1_200_000, 2)
 SMALL = LIBRARY.build().data
 
 
-def table_at_the_end() -> bytes:
+def table_at_the_end(rpath: str = LIBRARY.rpath) -> bytes:
     """The dynamic section and its strings are in the middle; the section headers come last."""
-    built = replace(LIBRARY, contents={".text": MACHINE_CODE}).build()
+    built = replace(LIBRARY, contents={".text": MACHINE_CODE}, rpath=rpath).build()
     table = built.data[built.value("e_shoff") :]
     behind = filling(1_200_000, 2)
     return built.with_fields({"e_shoff": len(built.data) + len(behind)}) + behind + table
@@ -128,8 +128,9 @@ def test_what_would_take_too_much_is_missing_and_not_guessed(tmp_path: Path) -> 
     assert not found.complete
 
 
-def test_the_strings_name_whatever_may_be_needed(tmp_path: Path) -> None:
-    data = table_at_the_end()
+@pytest.mark.parametrize("rpath", [LIBRARY.rpath, "$ORIGIN"])  # the second has neither a slash nor a dot
+def test_the_strings_name_whatever_may_be_needed(tmp_path: Path, rpath: str) -> None:
+    data = table_at_the_end(rpath)
     found = read_one(tmp_path, data, effort=replace(THOROUGH, parts=100_000))
     assert not found.complete
     facts = truth(data)

@@ -23,7 +23,7 @@ def names_at(view: PartialMember, place: tuple[int, int] | None) -> tuple[str, .
     return tuple(
         s.decode("utf-8", "backslashreplace")
         for s in strings
-        if b".so" in s or b"/" in s or b"GLIBC" in s or b"CXXABI_" in s
+        if b".so" in s or b"/" in s or b"ORIGIN" in s or b"GLIBC" in s or b"CXXABI_" in s
     )
 
 
