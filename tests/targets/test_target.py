@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import subprocess
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from packaging.markers import Marker, default_environment
 from packaging.tags import Tag, mac_platforms, sys_tags
+from uv import find_uv_bin
 
+from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import UsageError
 from wheel_checks.targets.target import DEFAULT_GLIBC, Target, parse_targets, this_machine
 
@@ -105,9 +111,43 @@ on_linux = pytest.mark.skipif(this_machine().note != "", reason="compares with t
 
 @on_linux
 def test_the_tags_of_this_machine_are_those_of_packaging_in_the_same_order() -> None:
+    """But for linux_x86_64, which packaging ranks first since 26.3, and uv last."""
     here = this_machine().target
     real = [tag for tag in sys_tags() if "musllinux" not in tag.platform]
-    assert list(here.supported_tags()) == real
+    assert set(here.supported_tags()) == set(real)
+    assert [tag for tag in here.supported_tags() if not is_bare(tag)] == [tag for tag in real if not is_bare(tag)]
+
+
+def is_bare(tag: Tag) -> bool:
+    return tag.platform.startswith("linux_")
+
+
+def uvs_choice(folder: Path, tags: Sequence[str]) -> str:
+    """Which of two wheels uv installs into an empty folder, by the tag that is in its WHEEL."""
+    wheels = folder / "wheels"
+    wheels.mkdir(parents=True)
+    for tag in tags:
+        WheelBuilder(tags=tag).write(wheels)
+    install = ["pip", "install", "--quiet", "--no-index", "--no-cache", "--python", sys.executable, "demo"]
+    subprocess.run(
+        [find_uv_bin(), *install, "--find-links", str(wheels), "--target", str(folder / "installed")], check=True
+    )
+    lines = (folder / "installed/demo-1.0.dist-info/WHEEL").read_text().splitlines()
+    return next(line.removeprefix("Tag: ") for line in lines if line.startswith("Tag: "))
+
+
+@on_linux
+def test_uv_installs_the_file_that_is_ranked_first(tmp_path: Path) -> None:
+    ranked = [str(tag) for tag in this_machine().target.supported_tags()]
+    machine, python = this_machine().target.machine, this_machine().target.interpreter
+    names = [
+        f"{start}-{platform}"
+        for start in (f"{python}-{python}", f"{python}-abi3", "cp36-abi3", f"{python}-none", "py3-none")
+        for platform in (f"linux_{machine}", f"manylinux2014_{machine}", f"manylinux_2_17_{machine}", "any")
+    ]
+    names = [name for name in names if name in ranked]
+    for one, other in itertools.pairwise(names):
+        assert uvs_choice(tmp_path / one / other, [one, other]) == min(one, other, key=ranked.index)
 
 
 @on_linux

@@ -266,19 +266,20 @@ def _platforms(target: Target) -> Iterator[str]:
     elif target.system == MACOS:
         yield from mac_platforms(target.macos, _MACOS_NAMES[target.machine])
     elif any(target.musl):
-        yield f"linux_{target.machine}"
         major, newest = target.musl
         yield from (f"musllinux_{major}_{minor}_{target.machine}" for minor in range(newest, -1, -1))
+        yield f"linux_{target.machine}"
     else:
         yield from _linux_platforms(target.machine, target.glibc)
 
 
 def _linux_platforms(machine: str, glibc: tuple[int, int]) -> Iterator[str]:
-    yield f"linux_{machine}"
+    """The manylinux tags, and last the one without a glibc: the order of uv and of pip up to 26.2, not of pip 26.3."""
     for minor in range(glibc[1], OLDEST_GLIBC[machine][1] - 1, -1):
         yield f"manylinux_{glibc[0]}_{minor}_{machine}"
         if (glibc[0], minor) in _LEGACY_NAMES:
             yield f"{_LEGACY_NAMES[glibc[0], minor]}_{machine}"
+    yield f"linux_{machine}"
 
 
 @functools.cache
