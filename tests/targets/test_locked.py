@@ -248,7 +248,7 @@ def test_a_lock_for_some_environments_is_for_no_other() -> None:
 
 
 def test_a_python_out_of_the_bounds_of_the_lock() -> None:
-    assert chosen(lock_of("conflict.uv.lock"), python="3.14").outside == "it is for Python >=3.11, <3.14, not 3.14.0"
+    assert chosen(lock_of("conflict.uv.lock"), python="3.14").outside == "it is for Python >=3.11, <3.14, not 3.14.10"
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -120,6 +122,23 @@ def test_the_tags_of_this_machine_are_those_of_packaging_in_the_same_order() -> 
 
 def is_bare(tag: Tag) -> bool:
     return tag.platform.startswith("linux_")
+
+
+def test_a_python_without_a_patch_release_is_the_newest_that_uv_can_install() -> None:
+    """If it fails, uv knows newer releases: write them into ``data/python_releases.toml``."""
+    listed = subprocess.run(
+        [find_uv_bin(), "python", "list", "--all-versions", "--only-downloads", "--no-config"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    releases = {(int(m[1]), int(m[2])) for m in re.finditer(r"^cpython-3\.(\d+)\.(\d+)-", listed, re.MULTILINE)}
+    newest = {minor: max(patch for other, patch in releases if other == minor) for minor, _ in releases}
+
+    assert {Target((3, m), "x86_64", (2, 28)).python_full_version for m in newest} == {
+        f"3.{minor}.{patch}" for minor, patch in newest.items()
+    }
+    assert replace(GRACE, patch=0).python_full_version == "3.12.0"
 
 
 def uvs_choice(folder: Path, tags: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from packaging.tags import Tag, compatible_tags, cpython_tags, mac_platforms
 
+from wheel_checks.data import load
 from wheel_checks.errors import UsageError
 
 # Plain "x86_64" and "aarch64" mean, as of November 2026, glibc 2.39, which RHEL 10 and Ubuntu 24.04 ship (their glibc
@@ -61,14 +62,14 @@ class Target:
     (0, 0) on another ``system``; ``macos`` is the version of macOS, ``musl`` that of musl if it is the C library of
     Linux, (0, 0) elsewhere.
 
-    ``patch`` is 0 unless it was requested: the meaning that pip and uv give to ``--python-version 3.12``.
+    ``patch`` is the requested patch release, None for the newest of ``python`` by ``data/python_releases.toml``.
     """
 
     python: tuple[int, int]
     machine: str
     glibc: tuple[int, int]
     free_threaded: bool = False
-    patch: int = 0
+    patch: int | None = None
     system: str = LINUX
     macos: tuple[int, int] = (0, 0)
     musl: tuple[int, int] = (0, 0)
@@ -112,8 +113,9 @@ class Target:
 
     @property
     def python_full_version(self) -> str:
-        """Such as ``3.12.0``."""
-        return f"{self.python[0]}.{self.python[1]}.{self.patch}"
+        """Such as ``3.12.16``."""
+        version = f"{self.python[0]}.{self.python[1]}"
+        return f"{version}.{load('python_releases')['newest'].get(version, 0) if self.patch is None else self.patch}"
 
     def supported_tags(self) -> Mapping[Tag, int]:
         """Every tag that an installer accepts there, with its rank: 0 is preferred most.
@@ -195,14 +197,17 @@ def parse_platform(text: str) -> tuple[tuple[str, tuple[int, int]], ...]:
     return ((machine, glibc),)
 
 
-def parse_python(text: str) -> tuple[tuple[int, int], int, bool]:
-    """(major, minor), patch release and whether it is free-threaded, of ``--python TEXT``. Raises UsageError."""
+def parse_python(text: str) -> tuple[tuple[int, int], int | None, bool]:
+    """(major, minor), patch release or None, and whether it is free-threaded, of ``--python TEXT``.
+
+    Raises UsageError.
+    """
     matched = _PYTHON.fullmatch(text.strip().lower())
     python = (3, int(matched["minor"])) if matched else (0, 0)
     free_threaded = bool(matched and matched["threads"])
     if matched is None or python < (OLDEST_FREE_THREADED if free_threaded else OLDEST_PYTHON):
         raise UsageError(f"the Python {text!r} is unknown", expected=f"CPython {KNOWN_PYTHONS}")
-    return python, int(matched["patch"] or 0), free_threaded
+    return python, int(matched["patch"]) if matched["patch"] else None, free_threaded
 
 
 def parse_targets(
