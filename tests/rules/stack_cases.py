@@ -164,6 +164,14 @@ CASES = [
         ("demo 1.0 is a CPU build on aarch64, although torch 2.13.0 is for CUDA",),
         WARNING,
     ),
+    Case(
+        "STK101",
+        "a torch that was not read, whose version is for the CPU",
+        lambda: replace(
+            package("torch", "2.9.1+cpu"), accelerator=AcceleratorFacts("cpu", "", "", (), certainty="declared")
+        ),
+        ("torch 2.9.1+cpu is a CPU build on aarch64, although a GPU is required (GB200)",),
+    ),
     Case("STK101", "a torch for CUDA", lambda: torch("cuda", "2.11.0")),
     Case(
         "STK101",
@@ -447,6 +455,11 @@ CASES = [
             "torchaudio 2.11.0 is built for CUDA 13.2, but torch 2.11.0 for CUDA 13.0; its import compares the two "
             "and raises RuntimeError",
         ),
+    ),
+    Case(
+        "STK106",
+        "a torchaudio of a later release, which compares major CUDA versions",
+        lambda: beside_torch("torchaudio", "2.11.1+cu132", "cuda", "13.2"),
     ),
     Case(
         "STK106",

@@ -13,6 +13,7 @@ from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.stack.facts import StackFacts, StackPackage
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.parsing import specifiers_or_none
 from wheel_checks.phrases import joined
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.shared.accelerator import (
@@ -235,7 +236,7 @@ def companions(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
             continue
         other = base.accelerator in GPU or facts.accelerator in GPU
         differs = other and facts.accelerator != base.accelerator and base.accelerator not in facts.others
-        refuses = _refuses_minor(name, facts, base)
+        refuses = _refuses_minor(companion, facts, base)
         if refuses or differs or (facts.accelerator == base.accelerator and contradict(_major(facts), _major(base))):
             message = f"{companion.label} is built for {facts.label}, but torch {torch.version} for {base.label}"
             message += "; its import compares the two and raises RuntimeError" if refuses else ""
@@ -248,9 +249,10 @@ def companions(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
             yield Finding(message, evidence, fix, companion.place)
 
 
-def _refuses_minor(name: str, facts: AcceleratorFacts, torch: AcceleratorFacts) -> bool:
-    """Whether the package itself compares the whole versions of CUDA when it is imported, and they differ."""
-    compares = name in load("accelerators")["same_cuda_minor"]["packages"]
+def _refuses_minor(package: StackPackage, facts: AcceleratorFacts, torch: AcceleratorFacts) -> bool:
+    """Whether this release itself compares the whole versions of CUDA when it is imported, and they differ."""
+    comparing = specifiers_or_none(load("accelerators")["same_cuda_minor"]["versions"].get(package.name, "<0"))
+    compares = comparing is not None and comparing.contains(package.version, prereleases=True)
     if not compares or facts.accelerator != CUDA or torch.accelerator != CUDA:
         return False
     own, other = (one.version.split(".")[:2] for one in (facts, torch))
