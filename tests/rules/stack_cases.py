@@ -122,6 +122,12 @@ def for_both_cudas(asked: bool = False) -> StackFacts:
     return stack(torch("cuda", "2.11.0", demands=demands), *builds)
 
 
+def renamed(facts: StackFacts, name: str) -> StackFacts:
+    """The same with another name of the last package."""
+    *others, last = facts.packages
+    return stack(*others, replace(last, name=name))
+
+
 def naming_only(facts: StackFacts) -> StackFacts:
     """The same, if the needs of the last package are known by its dynamic strings alone."""
     *others, last = facts.packages
@@ -296,6 +302,12 @@ CASES = [
         lambda: needing("12", "nvidia-cuda-runtime", on_torch=True),
         ("demo 1.0 needs libcudart.so.12, of CUDA 12; the stack is for CUDA 13",),
         evidence=("demo/_C.so needs libcudart.so.12",),
+    ),
+    Case(
+        "STK104",
+        "a library on torch that does not require torch, and needs another CUDA than the stack contains",
+        lambda: renamed(needing("12", "nvidia-cuda-runtime"), "torchcodec"),
+        ("torchcodec 1.0 needs libcudart.so.12, of CUDA 12; the stack is for CUDA 13",),
     ),
     Case(
         "STK104",

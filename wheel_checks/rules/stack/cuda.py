@@ -10,6 +10,7 @@ from wheel_checks.facts.accelerator.meaning import runtime_match
 from wheel_checks.facts.accelerator.shown import NAMES, Shown
 from wheel_checks.facts.accelerator.signals import CPU, CUDA, GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.pins.families import family
 from wheel_checks.facts.stack.facts import StackFacts, StackPackage
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable, need
@@ -138,9 +139,14 @@ def _needs(package: StackPackage) -> Sequence[Shown]:
 
 
 def _majors_built_for(package: StackPackage, stack: StackFacts) -> set[str]:
-    """The majors of CUDA that a package which requires torch is built for; none that only its requirements name."""
+    """The majors of CUDA that a package on torch is built for; none that only its requirements name.
+
+    Some packages on torch do not require it (``families.toml``).
+    """
     torch, facts = stack.package("torch"), package.known_accelerator
-    requires_torch = torch is not None and any(d.by == package.label for d in torch.demands)
+    requires_torch = torch is not None and (
+        any(d.by == package.label for d in torch.demands) or package.name in family("torch").silent
+    )
     if not requires_torch or facts is None or facts.accelerator != CUDA or CUDA in facts.declared:
         return set()
     return set(facts.majors) or {facts.version.partition(".")[0]} - {""}
