@@ -57,7 +57,7 @@ def test_a_python_is_written_in_many_ways(python: str, expected: Target) -> None
 
 @pytest.mark.parametrize(
     "platform",
-    ["", "sparc", "win_amd64", "manylinux_2_28", "musllinux_1_2_x86_64", "x86_64 x", "manylinux_2_2\u0668_x86_64"],
+    ["", "sparc", "win_amd64", "manylinux_2_28", "musllinux_2_0_x86_64", "x86_64 x", "manylinux_2_2\u0668_x86_64"],
 )
 def test_an_unknown_platform_is_refused_with_the_known_ones(platform: str) -> None:
     with pytest.raises(UsageError, match=r"is unknown; expected one of x86_64 .*aarch64"):
@@ -109,6 +109,22 @@ def test_free_threaded_builds_take_no_stable_abi() -> None:
 
 
 on_linux = pytest.mark.skipif(this_machine().note != "", reason="compares with this host, which is not a target")
+
+
+def test_musl_is_a_platform_as_manylinux_is() -> None:
+    (target,) = parse_targets(["musllinux_1_2_arm64"], ["3.12"])
+    assert (target.platform, target.label) == ("musllinux_1_2_aarch64", "cp312 musl aarch64")
+    platforms = {tag.platform for tag in target.supported_tags()}
+    assert platforms == {
+        "musllinux_1_2_aarch64",
+        "musllinux_1_1_aarch64",
+        "musllinux_1_0_aarch64",
+        "linux_aarch64",
+        "any",
+    }
+    for unknown in ("musllinux_1_2_riscv64", "musllinux_2_0_x86_64"):
+        with pytest.raises(UsageError, match="musllinux_1_<minor>_<machine>"):
+            parse_targets([unknown])
 
 
 @on_linux

@@ -44,13 +44,17 @@ _MACOS_NAMES = {"x86_64": "x86_64", "aarch64": "arm64"}
 _PLATFORM = re.compile(
     r"(?:(?P<policy>manylinux_2_(?P<minor>\d{1,2})|manylinux\d{1,4}|linux)_)?(?P<machine>\w+)", re.ASCII
 )
+_MUSL_PLATFORM = re.compile(r"musllinux_1_(?P<minor>\d{1,2})_(?P<machine>\w+)", re.ASCII)
 _WINDOWS_PLATFORM = re.compile(r"win(?:dows)?_(?P<machine>amd64|x86_64|arm64|aarch64)")
 _MACOS_PLATFORM = re.compile(
     r"mac(?:osx?)?_(?:(?P<major>\d{1,2})_(?P<minor>\d{1,2})_)?(?P<machine>arm64|aarch64|x86_64)"
 )
 _PYTHON = re.compile(r"(?:cp)?3\.?(?P<minor>\d{1,2})(?:\.(?P<patch>\d{1,2}))?(?P<threads>t?)", re.ASCII)
 
-KNOWN_PLATFORMS = "x86_64 (or amd64), aarch64 (or arm64), all, manylinux_2_<minor>_<machine>, manylinux2014_<machine>"
+KNOWN_PLATFORMS = (
+    "x86_64 (or amd64), aarch64 (or arm64), all, manylinux_2_<minor>_<machine>, manylinux2014_<machine>, "
+    "musllinux_1_<minor>_<machine>"
+)
 OTHER_PLATFORMS = "win_amd64, win_arm64, macosx_<major>_<minor>_arm64, macosx_<major>_<minor>_x86_64"
 KNOWN_PYTHONS = "3.8 or newer, written as 3.12, 3.12.4, cp312 or 312, with t for free-threaded builds since 3.13"
 
@@ -249,8 +253,17 @@ def other_system(platform_name: str, here: Target) -> Target | None:
     return None
 
 
+def _on_musl(platform_name: str, here: Target) -> Target | None:
+    """The target with the C library musl that a platform tag of PEP 656 names; None for any other name."""
+    matched = _MUSL_PLATFORM.fullmatch(platform_name.strip().lower())
+    machine = _ALIASES.get(matched["machine"], matched["machine"]) if matched else ""
+    if matched is None or machine not in OLDEST_GLIBC:
+        return None
+    return replace(here, machine=machine, glibc=(0, 0), musl=(1, int(matched["minor"])))
+
+
 def _of_platform(text: str, here: Target, *, systems: bool) -> Iterator[Target]:
-    other = other_system(text, here) if systems else None
+    other = _on_musl(text, here) or (other_system(text, here) if systems else None)
     if other is not None:
         yield other
         return
