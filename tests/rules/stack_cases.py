@@ -174,7 +174,8 @@ CASES = [
         "STK101",
         "a torch that was not read, whose version is for the CPU",
         lambda: replace(
-            package("torch", "2.9.1+cpu"), accelerator=AcceleratorFacts("cpu", "", "", (), certainty="declared")
+            package("torch", "2.9.1+cpu", demands=VLLM),
+            accelerator=AcceleratorFacts("cpu", "", "", (), certainty="declared"),
         ),
         ("torch 2.9.1+cpu is a CPU build on aarch64, although a GPU is required (GB200)",),
     ),
