@@ -64,7 +64,7 @@ def _answer(
 ) -> Answer:
     of_wheels = of_gpu_and_driver(gpu, question.driver)
     evidence = gather(stack, OF_THE_STACK)
-    for package in sorted(packages, key=lambda package: not is_requested(package)):
+    for package in sorted(packages, key=lambda one: (one.facts.get("package") != "torch", not is_requested(one))):
         deciding = OF_A_PACKAGE if package.kind == "package" else (*OF_A_PACKAGE, *of_wheels)
         evidence += gather(package, deciding, gpu)
     for other in others:
