@@ -57,10 +57,15 @@ class Evidence:
     @property
     def reasons(self) -> tuple[str, ...]:
         """The deciding reasons, one sentence for each rule: the reasons against, else undecided points."""
+        return tuple(dict.fromkeys(sentence for _, sentence in self.by_rule))
+
+    @property
+    def by_rule(self) -> tuple[tuple[str, str], ...]:
+        """The deciding reasons as sentences, each with the id of its rule."""
         groups: dict[tuple[str, bool], list[Reason]] = {}
         for reason in self.no or self.left_open:
             groups.setdefault((reason.rule, reason.is_plain), []).append(reason)
-        return tuple(map(_sentence, groups.values()))
+        return tuple((rule, _sentence(reasons)) for (rule, _), reasons in groups.items())
 
     @property
     def rules(self) -> tuple[str, ...]:
