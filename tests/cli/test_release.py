@@ -227,6 +227,15 @@ def test_an_exemption_holds_until_its_date(wheelproof: Wheelproof, dist: Path) -
     assert failed(expired) == {"torch 2.11.0": {"REL111"}, torch_wheel(python="cp311").file_name: {"REL102"}}
 
 
+def test_an_exempted_finding_leaves_no_claim_open(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    for wheel in torch("2.10.0", arm="cpu"):
+        wheel.write(tmp_path)
+    entry = '[[ignore]]\nrules = ["REL103", "REL110", "WHL203"]\nfiles = "*"\nreason = "known"\nuntil = 2999-12-31\n'
+
+    assert release(wheelproof, tmp_path, expect=f"{EXPECT}{PARITY}").status == 1
+    assert release(wheelproof, tmp_path, expect=f"{EXPECT}{PARITY}{entry}").status == 0
+
+
 def test_a_wheel_that_cannot_be_read_stops_it_undecided(wheelproof: Wheelproof, dist: Path) -> None:
     files = simple_index(*torch())
     del files[f"/files/{torch()[0].file_name}"]
