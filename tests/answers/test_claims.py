@@ -87,6 +87,14 @@ def test_a_rule_that_does_not_apply_is_no_obligation(changes: dict[str, object],
     assert ("but not what 1 file for the stable ABI uses of it" in loads([one]).coverage) == (rule == "WHL530")
 
 
+def test_a_finding_about_one_file_counts_although_another_was_not_read() -> None:
+    one = compiled("vllm", result("WHL530", FAIL))
+    assert (
+        loads([replace(one, facts={**one.facts, "links": {"stable_abi_unread": ["b.abi3.so"]}})]).verdict
+        is Verdict.FAIL
+    )
+
+
 @pytest.mark.parametrize("rule", OF_LOADING)
 def test_a_silenced_rule_discharges_nothing(rule: str) -> None:
     silenced = compiled("vllm")

@@ -19,7 +19,7 @@ from wheel_checks.answers.questions import (
     OF_UNREAD_LIBRARIES,
     TORCH,
 )
-from wheel_checks.model import Claim, Subject, Verdict
+from wheel_checks.model import Claim, Outcome, Subject, Verdict
 from wheel_checks.phrases import plural
 
 LOADS = "loads"
@@ -68,8 +68,14 @@ def of_loading(package: Subject, *, every: bool = False) -> tuple[str, ...]:
     if links is None:
         return OF_UNREAD_LIBRARIES if _is_compiled(package) and (every or _must_be_read(package)) else ()
     is_manylinux = any("manylinux" in tag for tag in package.facts.get("tags", ()))
-    stable = OF_THE_STABLE_ABI if not _without_symbols(package) else ()
-    return (*OF_A_MANYLINUX_TAG * is_manylinux, *OF_LIBRARIES, *stable, *OF_SYMBOLS * ("symbols" in links))
+    judged = {result.rule for result in package.results if result.outcome is not Outcome.SKIP}
+    stable = not _without_symbols(package) or judged.issuperset(OF_THE_STABLE_ABI)
+    return (
+        *OF_A_MANYLINUX_TAG * is_manylinux,
+        *OF_LIBRARIES,
+        *OF_THE_STABLE_ABI * stable,
+        *OF_SYMBOLS * ("symbols" in links),
+    )
 
 
 def _without_symbols(package: Subject) -> Sequence[str]:

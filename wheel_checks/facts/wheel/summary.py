@@ -45,9 +45,7 @@ def summarize(wheel: WheelFacts, gpus: Sequence[Product] = ()) -> dict[str, Any]
     if isinstance(wheel.archive, Archive):
         facts["members"] = len(wheel.archive.members)
         if "native_members" not in facts:
-            from wheel_checks.facts.elf.native_members import may_be_elf  # imports the readers of ELF files
-
-            facts["native_members"] = {"count": sum(map(may_be_elf, wheel.archive.members)), "known": 0}
+            facts["native_members"] = {"count": _libraries_by_name(wheel.archive), "known": 0}
         facts["unpacked_size"] = sum(member.size for member in wheel.archive.members)
         facts["archive"] = {"proven": wheel.archive.mapped, "local_headers_read": wheel.archive.local_headers_read}
     if not isinstance(wheel.metadata, Unavailable) and wheel.target is not None:
@@ -64,6 +62,12 @@ def summarize(wheel: WheelFacts, gpus: Sequence[Product] = ()) -> dict[str, Any]
         "requests": wheel.requests,
         "seconds": round(wheel.seconds, 3),
     }
+
+
+def _libraries_by_name(archive: Archive) -> int:
+    from wheel_checks.facts.elf.native_members import is_library  # imports the readers of ELF files
+
+    return sum(is_library(member.name) for member in archive.members)
 
 
 def _of_variant(found: VariantFacts) -> dict[str, Any]:
