@@ -11,6 +11,7 @@ OF_LIBRARIES = ("WHL506", "WHL521", "WHL522")  # of each wheel whose libraries w
 OF_A_MANYLINUX_TAG = ("WHL503",)
 OF_THE_STABLE_ABI = ("WHL530",)  # of a wheel whose symbols for it were read
 OF_SYMBOLS = ("WHL526",)  # of a wheel with torch or a whole stack next to it
+OF_A_RANGE_OF_TORCH = ("WHL543",)  # that a release must load with
 OF_UNREAD_LIBRARIES = ("WHL521",)  # says why they were not read
 TORCH = "torch"  # its own symbols are known by a table
 OF_A_GPU = ("WHL601",)

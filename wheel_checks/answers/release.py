@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from wheel_checks.answers.claims import claim, loads, of_loading
 from wheel_checks.answers.evidence import gather
-from wheel_checks.answers.questions import OF_A_GPU, OF_A_RELEASE, OF_A_RELEASED_ACCELERATOR, OF_PARITY, OF_PROVENANCE
+from wheel_checks.answers.questions import (
+    OF_A_GPU,
+    OF_A_RANGE_OF_TORCH,
+    OF_A_RELEASE,
+    OF_A_RELEASED_ACCELERATOR,
+    OF_PARITY,
+    OF_PROVENANCE,
+)
 from wheel_checks.model import Answer, Subject, Verdict
 from wheel_checks.phrases import joined, summarised
 
@@ -18,11 +25,12 @@ _NAMED = 3  # platforms
 class ReleaseQuestion:
     """Further requirements of the expectation, besides complete files.
 
-    ``parity`` of platforms; the names of files that need ``accelerators``, GPU code for ``gpus``, or to be
-    ``attested``.
+    ``parity`` of platforms; a ``torch_range`` that the wheels must load with; the names of files that need
+    ``accelerators``, GPU code for ``gpus``, or to be ``attested``.
     """
 
     parity: bool = False
+    torch_range: bool = False
     accelerators: Collection[str] = ()
     gpus: Collection[str] = ()
     attested: Collection[str] = ()
@@ -36,11 +44,13 @@ def answer_release(question: ReleaseQuestion, subjects: Sequence[Subject]) -> An
     release, files = subjects[0], subjects[1:]
     elsewhere = [file for file in files if "target" not in file.facts and file.facts.get("platform", "any") != "any"]
     followed = [file for file in files if file not in elsewhere]
+    linked = {file.id for file in followed if "links" in file.facts}
     complete = (*OF_A_RELEASE, *(OF_PARITY if question.parity else ()))
     of_files = (
         ("is a build", question.accelerators, OF_A_RELEASED_ACCELERATOR),
         ("has code", question.gpus, OF_A_GPU),
         ("attested", question.attested, OF_PROVENANCE),
+        ("loads with every torch", linked if question.torch_range else (), OF_A_RANGE_OF_TORCH),
     )
     evidence = gather(release, complete)
     for file in files:
