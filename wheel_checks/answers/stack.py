@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from wheel_checks.answers.claims import LOADS, claim, is_requested, loads
+from wheel_checks.answers.claims import LOADS, claim, is_requested, loads, of_loading
 from wheel_checks.answers.evidence import Evidence, Reason, certainty_of, gather
 from wheel_checks.answers.questions import (
     OF_A_DRIVER,
@@ -65,15 +65,14 @@ def _answer(
     of_wheels = of_gpu_and_driver(gpu, question.driver)
     evidence = gather(stack, OF_THE_STACK)
     for package in sorted(packages, key=lambda one: (one.facts.get("package") != "torch", not is_requested(one))):
-        deciding = OF_A_PACKAGE if package.kind == "package" else (*OF_A_PACKAGE, *of_wheels)
+        deciding = OF_A_PACKAGE if package.kind == "package" else (*OF_A_PACKAGE, *of_wheels, *of_loading(package))
         evidence += gather(package, deciding, gpu)
     for other in others:
         evidence += gather(other, ())
     if not packages and evidence.verdict is Verdict.PASS:
         evidence += Evidence(left_open=(Reason("", "nothing was resolved"),))
-    load, of_loading = loads(packages)
-    evidence += Evidence(left_open=of_loading.left_open)
-    claims = [claim("installs", [(stack, OF_THE_STACK), *((package, OF_A_PACKAGE) for package in packages)]), load]
+    installs = claim("installs", [(stack, OF_THE_STACK), *((package, OF_A_PACKAGE) for package in packages)])
+    claims = [installs, loads(packages)]
     wheels = [package for package in packages if package.kind == "wheel"]
     if gpu:
         claims.append(claim("has code", [(wheel, OF_A_GPU) for wheel in wheels], gpu))

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from wheel_checks.answers.claims import LOADS, claim, loads
+from wheel_checks.answers.claims import LOADS, claim, loads, of_loading
 from wheel_checks.answers.evidence import Evidence, certainty_of, gather, of_being_checked, package_name
 from wheel_checks.answers.questions import (
     OF_A_GPU,
     OF_AN_EXPECTATION,
-    OF_LOADING,
     OF_PROVENANCE,
     of_driver,
     of_gpu_and_driver,
@@ -62,6 +61,8 @@ def _answer(question: WheelQuestion, wheel: Subject) -> Answer:
     evidence += of_being_checked([wheel])
     if question.provenance:
         evidence += gather(wheel, OF_PROVENANCE)
+    if _is_read(wheel):
+        evidence += gather(wheel, of_loading(wheel))
     certainty = certainty_of([wheel]) if question.gpus else ""
     claims = tuple(_claims(question, wheel))
     answer = Answer(evidence.verdict, "", label_of(wheel), evidence.texts, certainty, evidence.rules, claims)
@@ -78,8 +79,13 @@ def _claims(question: WheelQuestion, wheel: Subject) -> Iterator[Claim]:
     ):
         if is_wanted:
             yield claim(name, [(wheel, rules)])
-    if "links" in wheel.facts and {result.rule for result in wheel.results}.issuperset(OF_LOADING):
-        yield loads([wheel])[0]
+    if _is_read(wheel):
+        yield loads([wheel])
+
+
+def _is_read(wheel: Subject) -> bool:
+    """Whether its libraries were read, and no rule about them was deselected."""
+    return "links" in wheel.facts and {result.rule for result in wheel.results}.issuperset(of_loading(wheel))
 
 
 def label_of(wheel: Subject) -> str:

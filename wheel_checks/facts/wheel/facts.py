@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # depth quick, the most common, need not import the readers o
     from wheel_checks.formats.wheel.python_source import ModuleSources
 
 NO_SIDECAR = Unavailable("the index offers no METADATA separate from the wheel (PEP 658)")
-_NO_LINKS = Unavailable("libraries are not followed at depth quick", "--depth links")
+_NO_LINKS = Unavailable("its libraries were not read", "--depth links")
 NO_UPLOAD = Unavailable("upload metadata was not read")
 
 
