@@ -121,7 +121,7 @@ def _read(
         upload=judgement.upload,
         first_use=not expected.in_stack,
     )
-    if judgement.depth is Depth.LINKS and _is_others_business(planned):
+    if judgement.depth is Depth.LINKS and not expected.without_driver and _is_others_business(planned):
         facts = read(depth=Depth.QUICK)
         if not _links_to_requested(facts, planned):
             return facts, ()

@@ -25,6 +25,11 @@ def provider_of(soname: str, glibc: tuple[int, int] | None = None) -> str:
     return ""
 
 
+def needs_no_driver(soname: str) -> bool:
+    """Whether this library of NVIDIA's is known to need none of the driver's."""
+    return re.fullmatch(load("libraries")["without_driver"]["pattern"], soname[:_LONGEST]) is not None
+
+
 def plugin_feature(path: str) -> str:
     """The optional feature for which this ELF file is opened by name, "" when it is not known to be a plugin."""
     return next((str(row["feature"]) for pattern, row in _rows("plugin") if pattern.search(path[-_LONGEST:])), "")

@@ -14,7 +14,6 @@ from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.gpu.answer import answers
 from wheel_checks.facts.gpu.deciding import deciding_groups
 from wheel_checks.facts.gpu.drivers import (
-    NO_DRIVER,
     branch_of,
     cuda_of_ptx,
     has_forward_compatibility,
@@ -43,8 +42,7 @@ def _drivers(expectations: Expectations) -> tuple[str, ...]:
     """What ``--driver`` names; without it the check is skipped, as it is for GPUs of AMD's alone."""
     if expectations.gpus and all(gpu.gfx for gpu in expectations.gpus):
         need(Unavailable("the GPUs are made by AMD and use another driver"))
-    named_ones = tuple(driver for driver in expectations.drivers if driver != NO_DRIVER)
-    return named_ones or need(Unavailable("no driver was specified", "--driver 580"))
+    return expectations.named_drivers or need(Unavailable("no driver was specified", "--driver 580"))
 
 
 def _alternatives(wheel: WheelFacts, gpus: Sequence[Product]) -> tuple[str, ...]:
