@@ -61,7 +61,8 @@ def imports_without_driver(wheel: WheelFacts, expectations: Expectations) -> Ite
     elif unread := [path for path in links.closure.unread if path in loaded.files and not _is_known(path)]:
         count = plural(len(unread), "loaded file")
         message = f"not proven that the import works without a driver: the needs of {count} are unknown"
-        fix = Fix("Read more of the wheel: --depth full.")
+        is_own = any(links.owners[path] == links.wheels[0] for path in unread)
+        fix = Fix("Read more of the wheel: --depth full." if is_own else "`wheelproof stack` reads every wheel itself.")
         yield Finding(f"{message} ({summarised(unread, _SHOWN)})", fix=fix, undecided=True)
 
 
