@@ -70,7 +70,7 @@ def toolkit_of_code(code: GpuCode) -> Toolkit:
         if statement.startswith("ABI"):
             row = load("drivers")["abi"][statement.removeprefix("ABI ")]
             bounds.append((row.get("since", 0), row.get("until", newest_major())))
-        elif statement or not releases:  # what shows nothing is taken to be of the toolkits that the library names
+        elif not releases:  # else it is taken to be of the toolkits that the library names
             bounds.append((0, 0))
     low = max((low for low, _ in bounds), default=0)
     high = None if any(not high for _, high in bounds) else max((high for _, high in bounds), default=None)
@@ -90,13 +90,14 @@ def _shown(releases: list[str], low: int, high: int | None) -> str:
         return f"CUDA {max(fitting, key=_numbers)}"
     if low == high:
         return f"CUDA {low}"
-    return f"CUDA {low} or newer" if low else f"CUDA {high} or older" if high else "CUDA of an unknown version"
+    return f"CUDA {low} or newer" if low else f"CUDA {high} or older" if high else "an unknown CUDA"
 
 
 def known_of(codes: Iterable[GpuCode]) -> tuple[int, int]:
     """How many compiled files say something about their CUDA, and how many there are."""
-    counts = [(statement, count) for code in codes for statement, count in code.toolkits.items()]
-    return sum(count for statement, count in counts if statement), sum(count for _, count in counts)
+    counts = [item for code in codes for item in code.toolkits.items()]
+    known = sum(count for one, count in counts if _release_of(one) or one.startswith("ABI"))
+    return known, sum(count for _, count in counts)
 
 
 def _major(version: str) -> int:

@@ -144,8 +144,9 @@ def newest_isa(seen: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def best_statement(statements: Iterable[str]) -> str:
-    """The statement of a container about its toolkit: a release before the version of PTX, and this before an ABI."""
-    return max(statements, key=lambda one: (one[:1].isdigit(), one.startswith("PTX"), one), default="")
+    """The statement of a container about its toolkit: a release, the new ABI, the version of PTX, the old ABI."""
+    new_abi = f"ABI {_NEW_ABI}"
+    return max(statements, key=lambda one: (one[:1].isdigit(), one == new_abi, one.startswith("PTX"), one), default="")
 
 
 def releases_in(data: Buffer) -> dict[str, int]:

@@ -144,12 +144,13 @@ def driver_runs_cuda(wheel: WheelFacts, expectations: Expectations) -> Iterable[
         verdicts = [group.runs_with(driver) for group in groups]
         if _all(verdicts):
             continue
-        needed = max((group.needed for group, runs in zip(groups, verdicts, strict=True) if not runs), key=_least)
+        lost = [(group.needed, runs) for group, runs in zip(groups, verdicts, strict=True) if not runs]
+        needed = max((one for one, runs in lost if runs is None or None not in verdicts), key=_least)
         cuda = _version_of(needed, facts)
         if not is_known(driver):
             yield _unknown_driver(driver, cuda)
         elif True in verdicts or None in verdicts:
-            yield _not_known(wheel, driver, found, verdicts)
+            yield _not_known(wheel, driver, found, needed if None in verdicts else None)
         else:
             oldest, own = oldest_driver(needed.low), highest_cuda(f"{driver}.")
             message = (
@@ -168,18 +169,19 @@ def _version_of(toolkit: Toolkit, facts: AcceleratorFacts) -> str:
 
 
 def _not_known(
-    wheel: WheelFacts, driver: str, found: Mapping[str, Sequence[Toolkit]], verdicts: Sequence[bool | None]
+    wheel: WheelFacts, driver: str, found: Mapping[str, Sequence[Toolkit]], unknown: Toolkit | None
 ) -> Finding:
-    """The undecided finding: parts of the wheel are for several CUDA, or do not show theirs."""
+    """The undecided finding: parts of the wheel are for several CUDA, or the CUDA of one is ``unknown``."""
     majors = sorted({toolkit.low or toolkit.high or 0 for one in found.values() for toolkit in one} - {0})
     message = f"not known whether driver {driver} runs the wheel"
-    if None not in verdicts:
+    if unknown is None:
         message += f", which has libraries for CUDA {joined([*map(str, majors)])}"
         fix = Fix("Use a driver for the newest of them, or test it: it is unknown which of them it loads.")
         return Finding(message, _shown(found), fix, undecided=True)
     codes = [] if isinstance(wheel.gpu_code, Unavailable) else [code for _, code in wheel.gpu_code.known]
     known, files = known_of(codes)
-    message += f": {known} of {plural(files, 'compiled file')} show their CUDA version"
+    message += f": its code is of {unknown.shown}"
+    message += f" ({known} of {plural(files, 'compiled file')} show it)" if known < files else ""
     whole = all(code.certainty == "exact" for code in codes)
     fix = Fix("Ask its authors which CUDA toolkit made it, or test it with that driver.") if whole else _READ_MORE
     return Finding(message, _shown(found), fix, undecided=True)
