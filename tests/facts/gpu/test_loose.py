@@ -93,7 +93,7 @@ def test_the_toolkit_of_files_and_the_version_of_their_ptx() -> None:
     wheel.add("demo/c_sm90.cubin", cubin_head(8, 1, 90 << 8)).add("demo/d_sm100.cubin", cubin_head(8, 1, 100 << 8))
     wheel.add("demo/e.ptx", b"//\n.version 8.7\n.target sm_90\n").add("demo/f.ptx", b".target sm_90\n")
     cubins, ptx = (code for _, code in read(wheel, exact=True).known)
-    assert cubins.toolkits == {"12.4": 1, "12.8": 1, "ABI 8": 1, "": 1}
+    assert cubins.toolkits == {"12.4": 1, "12.8": 1, "ABI 8": 1, "ABI 8 from sm_100": 1}
     assert ptx.toolkits == {"PTX 8.7": 1, "": 1}
     assert ptx.ptx_isa == {"compute_90": "8.7"}
 

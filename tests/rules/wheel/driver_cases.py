@@ -39,14 +39,14 @@ def static(*texts: str, name: str = "demo") -> WheelFacts:
     """A wheel with a library that the CUDA runtime is linked into, with these texts."""
     rodata = b"\0".join([b"", *(text.encode() for text in texts), b""])
     wheel = plain(name).add("demo/_C.so", Elf(machine=X86_64, contents={".rodata": rodata}).build().data)
-    return facts_of(wheel, depth=Depth.GPU, toolkit=True)
+    return facts_of(wheel, depth=Depth.GPU, drivers=("580",))
 
 
 def cubin(abi: int, e_version: int, note: str = "", sm: int = 90) -> WheelFacts:
     """A wheel with a cubin as a file, and no runtime."""
-    flags = sm << 8 if abi == 8 else sm
+    flags = sm << 8 if abi >= 8 else sm
     data = cubin_head(abi, e_version, flags) + (TOOLKIT_NOTE % note.encode() if note else b"")
-    return facts_of(plain("demo_cu12").add(f"demo/k_sm{sm}.cubin", data), toolkit=True)
+    return facts_of(plain("demo_cu12").add(f"demo/k_sm{sm}.cubin", data), drivers=("580",))
 
 
 def alternatives(**needed: str) -> WheelFacts:
@@ -54,7 +54,7 @@ def alternatives(**needed: str) -> WheelFacts:
     wheel = plain()
     for cuda, soname in needed.items():
         wheel.add(f"demo/libdemo_{cuda}.so", Elf(machine=X86_64, needed=(soname,)).build().data)
-    return facts_of(wheel, toolkit=True)
+    return facts_of(wheel, drivers=("580",))
 
 
 def plain(name: str = "demo", version: str = "1.0") -> WheelBuilder:
@@ -192,6 +192,16 @@ CASES = [
         expectations=on("575"),
     ),
     Case("WHL605", "a static runtime of CUDA 12", lambda: static(SIGN, SINCE_12), expectations=on("525,580")),
+    Case(
+        "WHL605",
+        "a compiler in a package named after CUDA 12",
+        lambda: facts_of(
+            plain("nvidia_cuda_nvcc_cu12").add("nvidia/nvvm/libdevice/libdevice.10.bc", b"BC\xc0\xde" + bytes(64)),
+            depth=Depth.GPU,
+            drivers=("450",),
+        ),
+        expectations=on("450"),
+    ),
     Case("WHL605", "its texts without the runtime", lambda: static(SINCE_12, SINCE_13), expectations=on("450")),
     Case(
         "WHL605",
@@ -219,6 +229,17 @@ CASES = [
         "WHL605",
         "a cubin for sm_100 that does not say whether CUDA 12 or 13 made it",
         lambda: cubin(8, 1, "", 100),
+        (
+            "not known whether driver 575 runs the wheel: its code is of CUDA 12 or newer (0 of 1 compiled file show it)",
+        ),
+        expectations=on("575"),
+        undecided=True,
+    ),
+    Case("WHL605", "the same on a driver of CUDA 13", lambda: cubin(8, 1, "", 100), expectations=on("580")),
+    Case(
+        "WHL605",
+        "a cubin of an ABI that no table has",
+        lambda: cubin(9, 1),
         ("not known whether driver 580 runs the wheel: its code is of an unknown CUDA (0 of 1 compiled file show it)",),
         expectations=on("580"),
         undecided=True,

@@ -120,7 +120,7 @@ def _read(
         glance=_is_of_cuda(planned) and not (_to_be_shown(expected) or judgement.depth.includes(Depth.GPU)),
         upload=judgement.upload,
         first_use=not expected.in_stack,
-        toolkit=bool(expected.named_drivers),
+        drivers=expected.named_drivers,
     )
     if judgement.depth is Depth.LINKS and not expected.without_driver and _is_others_business(planned):
         facts = read(depth=Depth.QUICK)
@@ -301,7 +301,7 @@ def read_planned(
     glance: bool = False,
     upload: bool = False,
     first_use: bool = False,
-    toolkit: bool = False,
+    drivers: tuple[str, ...] = (),
 ) -> WheelFacts:
     """The facts of one wheel. ``variants`` reads its variant metadata; all others are as in ``Request``.
 
@@ -327,7 +327,7 @@ def read_planned(
         glance,
         upload,
         first_use,
-        toolkit,
+        drivers,
     )
     source = _open(planned, client)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from wheel_checks.data import load
@@ -12,6 +12,8 @@ from wheel_checks.facts.gpu.code import GpuCodeFacts
 from wheel_checks.facts.gpu.drivers import cuda_of_ptx, newest_major, runs_cuda
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Unavailable
+
+_VAGUE = ("", "ABI 8 from sm_100")  # statements that leave CUDA 12 and 13 open
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +69,26 @@ def toolkit_of_code(code: GpuCode) -> Toolkit:
     releases = [release for _, release in stated if release]
     bounds = [(_major(release), _major(release)) for release in releases]
     for statement in (statement for statement, release in stated if not release):
+        if releases and (statement in _VAGUE or statement.startswith("PTX")):
+            continue  # it is taken to be of the toolkits that the library names
         if statement.startswith("ABI"):
             row = load("drivers")["abi"][statement.removeprefix("ABI ")]
             bounds.append((row.get("since", 0), row.get("until", newest_major())))
-        elif not releases:  # else it is taken to be of the toolkits that the library names
+        else:
             bounds.append((0, 0))
     low = max((low for low, _ in bounds), default=0)
     high = None if any(not high for _, high in bounds) else max((high for _, high in bounds), default=None)
     return Toolkit(low, high, _shown(releases, low, high), "GPU code")
+
+
+def hides_cuda(found: GpuCodeFacts, drivers: Sequence[str]) -> frozenset[str]:
+    """The members whose code does not show, as far as it was read, whether these drivers run it."""
+    return frozenset(
+        library.member
+        for library in found.libraries
+        if not isinstance(library.code, Unavailable)
+        and any(toolkit_of_code(library.code).runs_with(driver) is None for driver in drivers)
+    )
 
 
 def _release_of(statement: str) -> str:
@@ -96,7 +110,7 @@ def _shown(releases: list[str], low: int, high: int | None) -> str:
 def known_of(codes: Iterable[GpuCode]) -> tuple[int, int]:
     """How many compiled files say something about their CUDA, and how many there are."""
     counts = [item for code in codes for item in code.toolkits.items()]
-    known = sum(count for one, count in counts if _release_of(one) or one.startswith("ABI"))
+    known = sum(count for one, count in counts if _release_of(one) or (one.startswith("ABI") and one not in _VAGUE))
     return known, sum(count for _, count in counts)
 
 

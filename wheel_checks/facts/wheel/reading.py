@@ -47,10 +47,10 @@ class Request:
     or refuted ("cuda", "cpu", ``ANY`` accelerator; ``ALL`` for its version): then native members are read until it is
     shown, within a larger bound. ``upload`` reads the facts that an index checks on upload. ``gpus`` requests the GPU
     code that decides whether it runs on them, at any depth; at most ``max_read`` bytes are streamed for it. With
-    ``presence`` PTX that a driver compiles suffices. With ``toolkit`` the CUDA that made its code is read: from a
-    sample of GPU code if nothing else shows it, and at depth gpu by static runtimes, too. With ``first_use`` a wheel
-    without GPU code is searched for code that is compiled at first use. ``glance`` reads the accelerator only partly:
-    for a wheel whose accelerator was not requested.
+    ``presence`` PTX that a driver compiles suffices. ``drivers`` requests the CUDA that made its code, as far as
+    decides whether they run it: GPU code is read if nothing else shows it, and at depth gpu static runtimes, too. With
+    ``first_use`` a wheel without GPU code is searched for code that is compiled at first use. ``glance`` reads the
+    accelerator only partly: for a wheel whose accelerator was not requested.
     """
 
     file_name: str
@@ -66,7 +66,7 @@ class Request:
     glance: bool = False
     upload: bool = False
     first_use: bool = False
-    toolkit: bool = False
+    drivers: tuple[str, ...] = ()
 
 
 def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_KEPT) -> WheelFacts:
@@ -80,10 +80,10 @@ def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_K
     if request.accelerator:
         contents = with_accelerator(contents, source, request.accelerator, kept)
     facts = _assemble(contents, source.location, request, name)
-    wants_code = request.gpus or (request.toolkit and _hides_its_cuda(facts))
+    wants_code = request.gpus or (request.drivers and _hides_its_cuda(facts))
     if wants_code and not request.depth.includes(Depth.GPU):
         facts = _with_gpu_code(facts, contents, source, kept, request)
-    if request.toolkit and request.depth.includes(Depth.GPU):
+    if request.drivers and request.depth.includes(Depth.GPU):
         facts = _with_static_runtimes(facts, source, kept)
     if request.gpus and request.first_use:
         facts = _with_first_use(facts, source, kept, request)
@@ -165,7 +165,9 @@ def _with_gpu_code(
     if gpus and not isinstance(built_for, Unavailable) and all(is_for_others(built_for, gpu) for gpu in gpus):
         return replace(facts, gpu_code=Unavailable(f"the wheel is {built_for.label}"))
     project = "" if isinstance(facts.name, Unavailable) else canonicalize_name(facts.name.distribution)
-    found = with_gpu_code_for(contents, source, kept, project, gpus, request.max_read, presence=request.presence)
+    found = with_gpu_code_for(
+        contents, source, kept, project, gpus, request.max_read, presence=request.presence, drivers=request.drivers
+    )
     return replace(facts, gpu_code=found.gpu_code)
 
 

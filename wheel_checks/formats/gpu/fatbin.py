@@ -95,8 +95,9 @@ class GpuCode:
     for other labels; "declared" when only a string in the library says so: every count is 0 then, and ``containers`` is
     empty. ``ptx_isa`` is the latest PTX instruction set version of each PTX label ("compute_90": "8.7").
 
-    ``toolkits`` is the number of containers for each statement about their CUDA: a release ("12.8"), "PTX 8.7",
-    "ABI 7" for CUDA 12 or older, "ABI 8" for CUDA 13 or newer, "" for none; 0 for releases that only a text names.
+    ``toolkits`` is the number of containers for each statement about their CUDA: a release ("12.8"), "PTX 8.7", "ABI 7"
+    for CUDA 12 or older, "ABI 8" for CUDA 13 or newer, "ABI 8 from sm_100" for either, "" for none; 0 for releases that
+    only a text names.
     """
 
     counts: Mapping[str, int]
@@ -145,8 +146,10 @@ def newest_isa(seen: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def best_statement(statements: Iterable[str]) -> str:
     """The statement of a container about its toolkit: a release, the new ABI, the version of PTX, the old ABI."""
-    new_abi = f"ABI {_NEW_ABI}"
-    return max(statements, key=lambda one: (one[:1].isdigit(), one == new_abi, one.startswith("PTX"), one), default="")
+    new, old = f"ABI {_NEW_ABI}", f"ABI {_OLD_ABI}"
+    return max(
+        statements, key=lambda one: (one[:1].isdigit(), one == new, one.startswith("PTX"), one == old, one), default=""
+    )
 
 
 def releases_in(data: Buffer) -> dict[str, int]:
@@ -322,7 +325,7 @@ def toolkit_of_cubin(cubin: bytes) -> str:
 def toolkit_of_abi(abi: int, sm: int) -> str:
     """What the ABI version of a cubin for a target says about its toolkit, as in :class:`GpuCode`."""
     if abi == _NEW_ABI:
-        return f"ABI {abi}" if sm < _FIRST_OF_NEW_ABI else ""
+        return f"ABI {abi}" if sm < _FIRST_OF_NEW_ABI else f"ABI {abi} from sm_{_FIRST_OF_NEW_ABI}"
     return f"ABI {_OLD_ABI}" if abi <= _OLD_ABI else ""
 
 

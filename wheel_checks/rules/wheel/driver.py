@@ -66,8 +66,11 @@ def _needs_no_cuda(wheel: WheelFacts, facts: AcceleratorFacts) -> bool:
     code, content = wheel.gpu_code, facts.content
     if content is None or not content.complete or _binds(wheel):
         return False
-    if not isinstance(code, Unavailable) and not code.known and not code.unread and code.declared is None:
-        return not facts.version and not facts.majors
+    if not isinstance(code, Unavailable) and not code.known and code.declared is None:
+        is_whole = all(
+            not isinstance(one.code, Unavailable) and one.code.certainty == "exact" for one in code.libraries
+        )
+        return is_whole and not facts.majors
     return not content.is_bound_to(CUDA)
 
 
