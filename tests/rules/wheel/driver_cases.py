@@ -230,7 +230,8 @@ CASES = [
         "a cubin for sm_100 that does not say whether CUDA 12 or 13 made it",
         lambda: cubin(8, 1, "", 100),
         (
-            "not known whether driver 575 runs the wheel: its code is of CUDA 12 or newer (0 of 1 compiled file show it)",
+            "not known whether driver 575 runs the wheel: its code is of CUDA 12 or newer (0 of 1 compiled file show "
+            "it)",
         ),
         expectations=on("575"),
         undecided=True,
