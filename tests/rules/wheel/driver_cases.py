@@ -267,6 +267,23 @@ CASES = [
     ),
     Case(
         "WHL605",
+        "one of its files is of CUDA 13, of another nothing shows it",
+        lambda: facts_of(
+            plain().add("demo/_C.so", library(["sm_90"], [Image("sm_100", abi=9)], machine=X86_64)), depth=Depth.GPU
+        ),
+        ("driver 575 does not run the wheel: CUDA 13 needs driver 580 or later; driver 575 supports up to CUDA 12.9",),
+        expectations=on("575", "H100"),
+    ),
+    Case(
+        "WHL605",
+        "code that does not show its CUDA, on a driver that the table does not have",
+        lambda: cubin(9, 1),
+        ("not known whether driver 700 runs CUDA of an unknown version: the table of drivers does not list it",),
+        expectations=on("700"),
+        undecided=True,
+    ),
+    Case(
+        "WHL605",
         "a library of CUDA 13 in a wheel of CUDA 12",
         lambda: cuda(Image("sm_90", abi=7), name="demo_cu12", extra=library(["sm_90"], machine=X86_64)),
         ("not known whether driver 575 runs the wheel, which has libraries for CUDA 12 and 13",),

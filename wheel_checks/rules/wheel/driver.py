@@ -167,7 +167,7 @@ def driver_runs_cuda(wheel: WheelFacts, expectations: Expectations) -> Iterable[
 
 def _version_of(toolkit: Toolkit, facts: AcceleratorFacts) -> str:
     """The CUDA for people, with the minor version that the wheel itself names, if the code does not."""
-    shown = toolkit.shown.removeprefix("CUDA ")
+    shown = leading_version(toolkit.shown.removeprefix("CUDA ")) or "of an unknown version"
     return facts.version if facts.version.startswith(f"{shown}.") else shown
 
 
