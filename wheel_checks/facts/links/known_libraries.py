@@ -25,11 +25,6 @@ def provider_of(soname: str, glibc: tuple[int, int] | None = None) -> str:
     return ""
 
 
-def needs_no_driver(soname: str) -> bool:
-    """Whether this library of NVIDIA's is known to need none of the driver's."""
-    return re.fullmatch(load("libraries")["without_driver"]["pattern"], soname[:_LONGEST]) is not None
-
-
 def plugin_feature(path: str) -> str:
     """The optional feature for which this ELF file is opened by name, "" when it is not known to be a plugin."""
     return next((str(row["feature"]) for pattern, row in _rows("plugin") if pattern.search(path[-_LONGEST:])), "")
@@ -77,3 +72,8 @@ def is_imported_by(project: str, soname: str) -> bool:
     """Whether the import of the package loads this library of NVIDIA's wheels."""
     rows = _rows("imported") if len(soname) <= _LONGEST else ()
     return any(row["by"] == project and pattern.fullmatch(soname) for pattern, row in rows)
+
+
+def needs_no_driver(soname: str) -> bool:
+    """Whether this library of NVIDIA's is known to need none of the driver's."""
+    return re.fullmatch(load("libraries")["without_driver"]["pattern"], soname[:_LONGEST]) is not None
