@@ -76,4 +76,4 @@ def is_imported_by(project: str, soname: str) -> bool:
 
 def needs_no_driver(soname: str) -> bool:
     """Whether this library of NVIDIA's is known to need none of the driver's."""
-    return re.fullmatch(load("libraries")["without_driver"]["pattern"], soname[:_LONGEST]) is not None
+    return any(pattern.fullmatch(soname[:_LONGEST]) for pattern, _ in _rows("without_driver"))
