@@ -17,6 +17,7 @@ TORCH = "torch"  # its own symbols are known by a table
 OF_A_GPU = ("WHL601",)
 OF_A_DRIVER = ("WHL605",)
 OF_A_DRIVER_AND_A_GPU = ("WHL606", "WHL607")
+OF_NO_DRIVER = ("WHL608",)
 OF_AN_EXPECTATION = ("WHL201",)
 OF_AN_INSTALLED_EXPECTATION = ("WHL715",)
 OF_INSTALLED_GPU_CODE = ("WHL731",)
@@ -58,9 +59,13 @@ def of_driver(gpu: object) -> tuple[str, ...]:
     return (*OF_A_DRIVER, *(OF_A_DRIVER_AND_A_GPU if gpu else ()))
 
 
-def of_gpu_and_driver(gpu: object, driver: object) -> tuple[str, ...]:
-    """The rules that say whether a wheel runs on a GPU, with a driver; without those that were not requested."""
-    return (*(OF_A_GPU if gpu else ()), *(of_driver(gpu) if driver else ()))
+def of_gpu_and_driver(gpu: object, driver: object, without_driver: object) -> tuple[str, ...]:
+    """The rules that say whether a wheel runs on a GPU, and with or without a driver, of those that were requested."""
+    return (
+        *(OF_A_GPU if gpu else ()),
+        *(of_driver(gpu) if driver else ()),
+        *(OF_NO_DRIVER if without_driver else ()),
+    )
 
 
 # A finding as a reason, in few words.

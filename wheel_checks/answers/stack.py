@@ -12,6 +12,7 @@ from wheel_checks.answers.questions import (
     OF_A_GPU,
     OF_A_PACKAGE,
     OF_FITTING,
+    OF_NO_DRIVER,
     OF_THE_STACK,
     of_driver,
     of_gpu_and_driver,
@@ -29,8 +30,9 @@ _WEAKER = {
 class StackQuestion:
     """The question: ``where`` is the target for people ("aarch64, Python 3.12"), ``gpus`` are names of products.
 
-    ``driver`` is the version of NVIDIA's driver, or several ("535 and 580"), "" when none was given. ``needs`` is what
-    was not named of the system: "driver 580 or newer and glibc 2.28 or newer".
+    ``driver`` is the version of NVIDIA's driver, or several ("535 and 580"), "" when none was given;
+    ``without_driver``: the import on a host that has none. ``needs`` is what was not named of the system: "driver 580
+    or newer and glibc 2.28 or newer".
     """
 
     where: str
@@ -38,6 +40,7 @@ class StackQuestion:
     driver: str = ""
     what: str = ""
     needs: str = ""
+    without_driver: bool = False
 
 
 def answer_stack(
@@ -62,7 +65,7 @@ def answer_stack(
 def _answer(
     question: StackQuestion, gpu: str, stack: Subject, packages: Sequence[Subject], others: Sequence[Subject]
 ) -> Answer:
-    of_wheels = of_gpu_and_driver(gpu, question.driver)
+    of_wheels = of_gpu_and_driver(gpu, question.driver, question.without_driver)
     evidence = gather(stack, OF_THE_STACK)
     for package in sorted(packages, key=lambda one: (one.facts.get("package") != "torch", not is_requested(one))):
         deciding = OF_A_PACKAGE if package.kind == "package" else (*OF_A_PACKAGE, *of_wheels, *of_loading(package))
@@ -78,6 +81,8 @@ def _answer(
         claims.append(claim("has code", [(wheel, OF_A_GPU) for wheel in wheels], gpu))
     if question.driver:
         claims.append(claim("driver", [(wheel, of_driver(gpu)) for wheel in wheels]))
+    if question.without_driver:
+        claims.append(claim("imports without a driver", [(wheel, OF_NO_DRIVER) for wheel in wheels]))
     certainty = certainty_of(packages) if gpu else ""
     reasons, rules = evidence.reasons, evidence.rules
     answer = Answer(evidence.verdict, "", question.what, reasons, certainty, rules, tuple(claims))
@@ -88,18 +93,23 @@ def _words(question: StackQuestion, answer: Answer, gpus: Sequence[str]) -> str:
     if answer.verdict is Verdict.UNDECIDED:
         return f"not proven to run on {joined(gpus)}" if len(question.gpus) > len(gpus) else "not proven"
     passes = answer.verdict is Verdict.PASS
+    if not passes and set(answer.decided_by) == set(OF_NO_DRIVER):
+        return "does not import without a driver"
+    without = " and imports without a driver" if passes and question.without_driver else ""
     if gpus:
         weaker = f" ({_WEAKER[answer.certainty]})" if passes and answer.certainty in _WEAKER else ""
-        if passes and not answer.certainty:
-            return f"installs on {question.where}; nothing in it has code for a GPU"
         driver = f"driver {question.driver}" if question.driver else ""
         system = joined([part for part in (driver, question.needs if passes else "") if part])
         condition = f" with {system}" if system else ""
-        return f"{'runs' if passes else 'does not run'} on {joined(gpus)}{condition}{weaker}"
+        runs = f"{'runs' if passes else 'does not run'} on {joined(gpus)}{condition}{weaker}"
+        if passes and not answer.certainty:
+            runs = f"installs on {question.where}; nothing in it has code for a GPU"
+        return f"{runs}{without}"
     if passes:
         load = " and loads" if any(claim.name == LOADS and claim.obligations for claim in answer.claims) else ""
         driver = f" and runs with driver {question.driver}" if question.driver else ""
-        return f"installs{load} on {question.where}{driver}; no GPU was specified: --gpu GB200 checks whether it runs"
+        no_gpu = "no GPU was specified: --gpu GB200 checks whether it runs"
+        return f"installs{load} on {question.where}{driver}{without}; {no_gpu}"
     if not set(OF_A_DRIVER).isdisjoint(answer.decided_by):
         return f"does not run with driver {question.driver}"
     fits = any(rule in OF_FITTING for rule in answer.decided_by)
