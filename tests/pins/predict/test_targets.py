@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ new = ["needs-2-8"]
 package = false
 default-groups = []
 """
+IMAGE = f"python:{sys.version_info[0]}.{sys.version_info[1]}"  # the Python that this host surely has
 
 
 @pytest.fixture
@@ -287,7 +289,7 @@ def test_a_file_outside_of_the_tree_of_a_dockerfile_is_not_read(
 ) -> None:
     outside = tmp_path / "private.txt"
     outside.write_text("needs-2-8\n")
-    write(world, Dockerfile=f"FROM python:3.11\nRUN pip install torch==2.7.0\nRUN {line.format(outside)}\n")
+    write(world, Dockerfile=f"FROM {IMAGE}\nRUN pip install torch==2.7.0\nRUN {line.format(outside)}\n")
 
     run = here("pins", "predict", "Dockerfile")
 
@@ -316,7 +318,7 @@ def test_commands_stand_alone(predict: Predict) -> None:
 def test_a_dockerfile_keeps_what_its_own_lines_installed(world: World, here: Wheelproof) -> None:
     write(
         world,
-        Dockerfile="ARG TORCH=2.7.0\nFROM python:3.11 AS base\nRUN pip install torch==$TORCH\n"
+        Dockerfile=f"ARG TORCH=2.7.0\nFROM {IMAGE} AS base\nRUN pip install torch==$TORCH\n"
         "FROM base\nCOPY requirements.txt /app/\n"
         "RUN --mount=type=cache,target=/x pip install -r /app/requirements.txt\n",
     )
@@ -340,7 +342,7 @@ def test_an_image_of_which_nothing_is_known(world: World, here: Wheelproof) -> N
 
 
 def test_an_index_that_only_a_dockerfile_names_is_not_contacted(world: World, here: Wheelproof) -> None:
-    write(world, Dockerfile="FROM python:3.11\nRUN pip install --index-url https://index.example/simple torch\n")
+    write(world, Dockerfile=f"FROM {IMAGE}\nRUN pip install --index-url https://index.example/simple torch\n")
 
     run = here("pins", "predict", "Dockerfile")
 
