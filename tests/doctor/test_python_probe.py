@@ -79,7 +79,7 @@ def test_its_tags_begin_with_its_own_abi_and_this_machine() -> None:
     abi = f"cp{sys.version_info.major}{sys.version_info.minor}"
     glibc = python.libc[1].replace(".", "_")
 
-    assert python.tags[:2] == (f"{abi}-{abi}-linux_{python.machine}", f"{abi}-{abi}-manylinux_{glibc}_{python.machine}")
+    assert python.tags[0] == f"{abi}-{abi}-manylinux_{glibc}_{python.machine}"
     assert len(python.tags) == 40
 
 
