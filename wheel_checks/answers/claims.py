@@ -19,12 +19,17 @@ READS_LIBRARIES = "--depth links"
 _NAME = re.compile(r"[\w.-]+", re.ASCII)
 
 
-def claim(name: str, subjects: Iterable[tuple[Subject, Collection[str]]], gpu: str = "") -> Claim:
-    """A claim about subjects, each with the rules that it must have passed; "" is no ``gpu``."""
+def claim(
+    name: str, subjects: Iterable[tuple[Subject, Collection[str]]], gpu: str = "", denies: Collection[str] = ()
+) -> Claim:
+    """A claim about subjects, each with the rules that it must have passed; "" is no ``gpu``.
+
+    What ``denies`` it is included, and need not have been run.
+    """
     evidence, rules = Evidence(), dict[str, None]()
     for subject, obligations in subjects:
         rules |= dict.fromkeys(obligations)
-        own = tuple(result for result in subject.results if result.rule in obligations)
+        own = tuple(result for result in subject.results if result.rule in obligations or result.rule in denies)
         evidence += gather(replace(subject, results=own), obligations, gpu)
     return made(name, evidence, tuple(rules))
 

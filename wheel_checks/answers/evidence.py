@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from wheel_checks.answers.questions import FOLLOWS_FROM, OF_ONE_GPU, OF_WHAT_RUNS, OPEN_BY_A_WARNING, REASONS
-from wheel_checks.model import CheckResult, Outcome, Severity, Subject, Verdict
+from wheel_checks.answers.questions import ASIDES, FOLLOWS_FROM, OF_ONE_GPU, OF_WHAT_RUNS, OPEN_BY_A_WARNING, REASONS
+from wheel_checks.model import Audience, CheckResult, Outcome, Severity, Subject, Verdict
 from wheel_checks.phrases import and_more, joined, summarised
 
 _RANK = (Verdict.PASS, Verdict.UNDECIDED, Verdict.FAIL)
@@ -90,11 +90,13 @@ def gather(subject: Subject, deciding: Collection[str], gpu: str = "") -> Eviden
     counting = [r for r in subject.results if subject.concerns_reader(r) and not _is_about_another(r, subject, gpu)]
     worst: dict[str, Verdict] = {}
     for result in counting:
-        worst[result.rule] = max(worst.get(result.rule, Verdict.PASS), _counts_as(result, deciding), key=_RANK.index)
+        worst[result.rule] = max(
+            worst.get(result.rule, Verdict.PASS), _counts_as(result, subject, deciding), key=_RANK.index
+        )
     no: list[Reason] = []
     left_open: list[Reason] = []
     for result in counting:
-        verdict = _counts_as(result, deciding)
+        verdict = _counts_as(result, subject, deciding)
         causes = [worst.get(cause, Verdict.PASS) for cause in FOLLOWS_FROM.get(result.rule, ())]
         if verdict is Verdict.PASS or any(_RANK.index(cause) >= _RANK.index(verdict) for cause in causes):
             continue  # a root fact that weighs as much is the reason
@@ -107,16 +109,34 @@ def gather(subject: Subject, deciding: Collection[str], gpu: str = "") -> Eviden
     return Evidence(tuple(dict.fromkeys(no)), tuple(dict.fromkeys(left_open)))
 
 
-def _counts_as(result: CheckResult, deciding: Collection[str]) -> Verdict:
+def _counts_as(result: CheckResult, subject: Subject, deciding: Collection[str]) -> Verdict:
     """One result's answer to the question: an error is a no, an unchecked one leaves it open."""
     if result.outcome is Outcome.FAIL:
         if result.severity is Severity.ERROR:
             return Verdict.FAIL
         is_open = result.rule in deciding and result.rule in OPEN_BY_A_WARNING
         return Verdict.UNDECIDED if is_open else Verdict.PASS
-    if result.outcome is Outcome.ERROR or (result.outcome is Outcome.SKIP and result.rule in deciding):
+    if subject.is_open(result) or (result.outcome is Outcome.SKIP and result.rule in deciding):
         return Verdict.UNDECIDED
     return Verdict.PASS
+
+
+def asides(subjects: Iterable[Subject]) -> tuple[str, ...]:
+    """The warnings that decide nothing for an installer, by rule: "2 packages run code at start-up"."""
+    found: dict[str, list[str]] = {}
+    for subject in subjects:
+        for result in subject.results if subject.reader is Audience.INSTALLER else ():
+            warns = result.outcome is Outcome.ERROR or (
+                result.outcome is Outcome.FAIL and result.severity is not Severity.NOTE
+            )
+            if warns and not result.decides and subject.concerns_reader(result):
+                found.setdefault(result.rule, []).append(package_name(subject))
+    phrases = []
+    for rule, every in sorted(found.items()):
+        names = list(dict.fromkeys(every))
+        one, several = ASIDES.get(rule, (f"{{}} has a finding of {rule}", f"{{}} packages have findings of {rule}"))
+        phrases.append(one.format(names[0]) if len(names) == 1 else several.format(len(names)))
+    return tuple(phrases)
 
 
 def certainty_of(subjects: Iterable[Subject]) -> str:

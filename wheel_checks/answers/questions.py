@@ -23,6 +23,7 @@ OF_PROVENANCE = ("WHL421", "WHL422")  # that were requested: of each file
 
 # The rules about code that a wheel runs, and paths that it writes.
 OF_WHAT_RUNS = "SEC"
+OF_FOREIGN_FILES = "SEC005"  # denies that a stack installs if the package is another one's of the stack
 
 # A warning of these leaves the question open: nothing is proven of a version that is unknown.
 OPEN_BY_A_WARNING = frozenset({"WHL201"})
@@ -60,4 +61,40 @@ FOLLOWS_FROM = {
     "WHL602": ("WHL601",),
     "STK101": ("STK102", "STK103"),
     "WHL422": ("WHL421",),
+}
+
+# Findings that decide nothing for an installer, in few words: of one package, and of several.
+ASIDES = {
+    "SEC001": ("{} runs code at start-up", "{} packages run code at start-up"),
+    "SEC002": ("{} replaces sitecustomize or usercustomize", "{} packages replace sitecustomize or usercustomize"),
+    "SEC003": (
+        "{} adds a folder outside the environment to the search path",
+        "{} packages add folders outside the environment to the search path",
+    ),
+    "SEC005": (
+        "{} installs files into a package of another project",
+        "{} packages install files into packages of other projects",
+    ),
+    "SEC006": ("{} installs files into Python itself", "{} packages install files into Python itself"),
+    "SEC007": ("the name of {} resembles that of another project", "the names of {} packages resemble those of others"),
+    "SEC008": (
+        "{} installs a script with the name of another program",
+        "{} packages install scripts with the names of other programs",
+    ),
+    "SEC009": (
+        "an entry point of {} is no reference to an object",
+        "entry points of {} packages are no references to objects",
+    ),
+    "SEC010": ("{} has native code with the name of data", "{} packages have native code with the name of data"),
+    "SEC011": (
+        "{} looks for libraries where others can write",
+        "{} packages look for libraries where others can write",
+    ),
+    "SEC013": ("{} runs code at start-up", "{} files run code at start-up"),
+    "SEC014": ("{} has a program in place of pip, uv or Python", "{} programs are in place of pip, uv or Python"),
+    "WHL106": ("{} has invalid metadata", "{} packages have invalid metadata"),
+    "WHL107": (
+        "{} has a requirement that not every installer reads",
+        "{} packages have requirements that not every installer reads",
+    ),
 }

@@ -12,6 +12,7 @@ from wheel_checks.answers.questions import (
     OF_A_GPU,
     OF_A_PACKAGE,
     OF_FITTING,
+    OF_FOREIGN_FILES,
     OF_THE_STACK,
     of_driver,
     of_gpu_and_driver,
@@ -73,7 +74,8 @@ def _answer(
         evidence += Evidence(left_open=(Reason("", "nothing was resolved"),))
     load, of_loading = loads(packages)
     evidence += Evidence(left_open=of_loading.left_open)
-    claims = [claim("installs", [(stack, OF_THE_STACK), *((package, OF_A_PACKAGE) for package in packages)]), load]
+    installable = [(stack, OF_THE_STACK), *((package, OF_A_PACKAGE) for package in packages)]
+    claims = [claim("installs", installable, denies=(OF_FOREIGN_FILES,)), load]
     wheels = [package for package in packages if package.kind == "wheel"]
     if gpu:
         claims.append(claim("has code", [(wheel, OF_A_GPU) for wheel in wheels], gpu))
