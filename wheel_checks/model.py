@@ -133,7 +133,8 @@ class Finding:
     ``by_reader`` is for a failure that is more or less severe for one kind of reader: who, and how. ``undecided`` makes
     it an error instead: a part of the rule's subject could not be checked. Findings of a rule with the same ``cause``
     are shown as one; without it those with the same message are. ``decides`` overrides the rule's own; ``refused_by``
-    is "pip" or "uv" if the other one installs the wheel all the same.
+    is "pip" or "uv" if the other one installs the wheel all the same. ``assumes`` is what a host must have, and an
+    answer therefore names: "X11".
     """
 
     message: str
@@ -147,6 +148,7 @@ class Finding:
     by_reader: tuple[Audience, Severity] | None = None
     decides: bool | None = None
     refused_by: str = ""
+    assumes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +228,7 @@ class CheckResult:
     by_reader: tuple[Audience, Severity] | None = None
     decides: bool = True
     refused_by: str = ""
+    assumes: str = ""
 
     def read_by(self, reader: Audience, installer: str) -> CheckResult:
         """The result for this reader. For an installer one that denies no claim is a warning at most.

@@ -72,6 +72,7 @@ def _run(rule: Rule, facts: Any, expectations: Any) -> list[CheckResult]:
             by_reader=finding.by_reader,
             decides=rule.decides if finding.decides is None else finding.decides,
             refused_by=finding.refused_by,
+            assumes=finding.assumes,
         )
         for finding in findings
     ]

@@ -13,6 +13,7 @@ from dataclasses import replace
 from wheel_checks.answers.evidence import Evidence, Reason, gather, package_name
 from wheel_checks.answers.questions import OF_LOADING, TORCH
 from wheel_checks.model import Claim, Outcome, Subject, Verdict
+from wheel_checks.phrases import joined
 
 LOADS = "loads"
 READS_LIBRARIES = "--depth links"
@@ -62,6 +63,12 @@ def loads(packages: Sequence[Subject], *, every: bool = False) -> tuple[Claim, E
     total = len(read) + len(unread)
     coverage = f"the libraries of {len(read)} of {total} compiled wheels were read" if total else ""
     return made(LOADS, evidence, OF_LOADING if total else (), coverage, READS_LIBRARIES), evidence
+
+
+def on_hosts(subjects: Iterable[Subject]) -> str:
+    """What an answer of yes assumes of a host: ", on hosts with X11"; "" for nothing."""
+    found = sorted({result.assumes for subject in subjects for result in subject.results if result.assumes})
+    return f", on hosts with {joined(found)}" if found else ""
 
 
 def is_requested(package: Subject) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from wheel_checks.answers.questions import ASIDES, FOLLOWS_FROM, OF_ONE_GPU, OF_WHAT_RUNS, OPEN_BY_A_WARNING, REASONS
 from wheel_checks.model import Audience, CheckResult, Outcome, Severity, Subject, Verdict
-from wheel_checks.phrases import and_more, joined, summarised
+from wheel_checks.phrases import and_more, joined, plural, summarised
 
 _RANK = (Verdict.PASS, Verdict.UNDECIDED, Verdict.FAIL)
 UNREAD = "WHL000"  # is in for all rules of a subject that could not be read
@@ -123,20 +123,20 @@ def _counts_as(result: CheckResult, subject: Subject, deciding: Collection[str])
 
 def asides(subjects: Iterable[Subject]) -> tuple[str, ...]:
     """The warnings that decide nothing for an installer, by rule: "2 packages run code at start-up"."""
-    found: dict[str, list[str]] = {}
+    found: dict[tuple[str, bool], dict[str, None]] = {}
     for subject in subjects:
         for result in subject.results if subject.reader is Audience.INSTALLER else ():
-            warns = result.outcome is Outcome.ERROR or (
-                result.outcome is Outcome.FAIL and result.severity is not Severity.NOTE
-            )
-            if warns and not result.decides and subject.concerns_reader(result):
-                found.setdefault(result.rule, []).append(package_name(subject))
-    phrases = []
-    for rule, every in sorted(found.items()):
-        names = list(dict.fromkeys(every))
-        one, several = ASIDES.get(rule, (f"{{}} has a finding of {rule}", f"{{}} packages have findings of {rule}"))
-        phrases.append(one.format(names[0]) if len(names) == 1 else several.format(len(names)))
-    return tuple(phrases)
+            warns = result.outcome is Outcome.FAIL and result.severity is not Severity.NOTE
+            if not result.decides and (warns or result.outcome is Outcome.ERROR) and subject.concerns_reader(result):
+                found.setdefault((result.rule, warns), {})[package_name(subject)] = None
+    return tuple(_aside(rule, list(names), warns=warns) for (rule, warns), names in sorted(found.items()))
+
+
+def _aside(rule: str, names: Sequence[str], *, warns: bool) -> str:
+    one, several = ASIDES.get(rule, (f"{{}} has a finding of {rule}", f"{{}} packages have findings of {rule}"))
+    if not warns:
+        return f"{rule} could not be checked in {names[0] if len(names) == 1 else plural(len(names), 'package')}"
+    return one.format(names[0]) if len(names) == 1 else several.format(len(names))
 
 
 def certainty_of(subjects: Iterable[Subject]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from wheel_checks.answers.claims import LOADS, claim, is_requested, loads
+from wheel_checks.answers.claims import LOADS, claim, is_requested, loads, on_hosts
 from wheel_checks.answers.evidence import Evidence, Reason, certainty_of, gather
 from wheel_checks.answers.questions import (
     OF_A_DRIVER,
@@ -31,7 +31,7 @@ class StackQuestion:
     """The question: ``where`` is the target for people ("aarch64, Python 3.12"), ``gpus`` are names of products.
 
     ``driver`` is the version of NVIDIA's driver, or several ("535 and 580"), "" when none was given. ``needs`` is what
-    was not named of the system: "driver 580 or newer and glibc 2.28 or newer".
+    was not named of the system: "driver 580 or newer and glibc 2.28 or newer", ``hosts`` what else the wheels assume.
     """
 
     where: str
@@ -39,6 +39,7 @@ class StackQuestion:
     driver: str = ""
     what: str = ""
     needs: str = ""
+    hosts: str = ""
 
 
 def answer_stack(
@@ -48,6 +49,7 @@ def answer_stack(
 
     ``packages`` are all of the resolution; ``others`` are further subjects of the report, whose errors are included.
     """
+    question = replace(question, hosts=on_hosts(packages))
     if not question.gpus:
         return (_answer(question, "", stack, packages, others),)
     answers: dict[tuple[str, ...], list[str]] = {}
@@ -98,11 +100,13 @@ def _words(question: StackQuestion, answer: Answer, gpus: Sequence[str]) -> str:
         driver = f"driver {question.driver}" if question.driver else ""
         system = joined([part for part in (driver, question.needs if passes else "") if part])
         condition = f" with {system}" if system else ""
-        return f"{'runs' if passes else 'does not run'} on {joined(gpus)}{condition}{weaker}"
+        hosts = question.hosts if passes else ""
+        return f"{'runs' if passes else 'does not run'} on {joined(gpus)}{condition}{hosts}{weaker}"
     if passes:
         load = " and loads" if any(claim.name == LOADS and claim.obligations for claim in answer.claims) else ""
         driver = f" and runs with driver {question.driver}" if question.driver else ""
-        return f"installs{load} on {question.where}{driver}; no GPU was specified: --gpu GB200 checks whether it runs"
+        where = f"{question.where}{driver}{question.hosts}"
+        return f"installs{load} on {where}; no GPU was specified: --gpu GB200 checks whether it runs"
     if not set(OF_A_DRIVER).isdisjoint(answer.decided_by):
         return f"does not run with driver {question.driver}"
     fits = any(rule in OF_FITTING for rule in answer.decided_by)

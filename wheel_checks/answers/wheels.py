@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from wheel_checks.answers.claims import LOADS, claim, loads
+from wheel_checks.answers.claims import LOADS, claim, loads, on_hosts
 from wheel_checks.answers.evidence import Evidence, certainty_of, gather, of_being_checked, package_name
 from wheel_checks.answers.questions import (
     OF_A_GPU,
@@ -107,7 +107,10 @@ def _words(question: WheelQuestion, answer: Answer, wheel: Subject) -> str:
         return f"{subject} is not in order"
     claims = [is_a_build(wheel)] if question.expect else []
     claims += _runs(question, answer.certainty, wheel, loaded=loaded)
-    return f"{subject} {joined(claims)}" if claims else f"no error was found in {subject} ({wheel.headline})"
+    hosts = on_hosts([wheel])
+    return (
+        f"{subject} {joined(claims)}{hosts}" if claims else f"no error was found in {subject} ({wheel.headline}){hosts}"
+    )
 
 
 def _runs(question: WheelQuestion, certainty: str, wheel: Subject, *, loaded: bool) -> list[str]:
