@@ -56,7 +56,7 @@ class StackJudge:
             if p.name in wheels and stack.lock is None  # a lock leaves no choice between indexes
         }
         wheels = {name: with_offers(wheel, offers.get(name)) for name, wheel in wheels.items()}
-        packages = [self._package(p, _beside(wheels.get(p.name), wheels.values())) for p in facts.packages]
+        packages = [self._package(p, _in_stack(wheels.get(p.name), wheels.values())) for p in facts.packages]
         packages += [_not_looked_at(name, stack.target, error) for name, error in sorted(stack.left_out.items())]
         packages.sort(key=lambda subject: not is_requested(subject))
         others = machine_subjects(stack.choices, judgement)
@@ -121,7 +121,7 @@ class StackJudge:
         return subject.read_by(Audience.INSTALLER, self.request.installer)
 
 
-def _beside(wheel: JudgedWheel | None, stack: Iterable[JudgedWheel]) -> JudgedWheel | None:
+def _in_stack(wheel: JudgedWheel | None, stack: Iterable[JudgedWheel]) -> JudgedWheel | None:
     """The wheel: that it installs files into a package of another project decides if the stack has that package."""
     if wheel is None:
         return None

@@ -33,7 +33,7 @@ _REBUILD = Fix("Find out where the wheel comes from before you install it; build
     "the wheel installs no files into a package of another project",
     why="Installers silently overwrite existing files with a wheel's files, and delete them with either project. If "
     "another wheel contains torch/__init__.py, `import torch` runs that file. In a stack that has the other "
-    "project's package it is an error: the wheel does not install beside it.",
+    "project's package it is an error: the two overwrite each other.",
     example="`torch/_tensor.py` in demo-1.0-py3-none-any.whl",
     fix="Install into a package named after the project; extend others through their entry points.",
 )

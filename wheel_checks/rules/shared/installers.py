@@ -40,6 +40,6 @@ def installer_evidence(case: str) -> tuple[Evidence, ...]:
 
 def refused_only_by(case: str) -> str:
     """The installer, "pip" or "uv", that refuses a wheel with this fault if the other one accepts it; else ""."""
-    row = next((row for row in load("installers")["case"] if row["name"] == case), {})
+    row = next(row for row in load("installers")["case"] if row["name"] == case)
     refusing = {tool for tool in ("pip", "uv") for kind in _TOOLS if kind.startswith(tool) and row.get(kind)}
     return refusing.pop() if len(refusing) == 1 else ""

@@ -91,8 +91,8 @@ def requirement_syntax(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         evidence = (Evidence("Requires-Dist", text, "METADATA"), Evidence("reason", reason))
         place, message = Location("METADATA"), f"the requirement {text!r} cannot be parsed"
         if meant := corrected_requirement(text):
-            evidence += (Evidence("uv 0.13.8", f"reads {meant}"),)
-            yield Finding(f"{message} by pip", evidence, _CORRECT, place, refused_by="pip")
+            corrects = Evidence("uv 0.13.8", f"reads {meant}")
+            yield Finding(f"{message} by pip", (*evidence, corrects), _CORRECT, place, refused_by="pip")
         else:
             yield Finding(message, evidence, _CORRECT, place)
     for text, reason in metadata.refused_requirements:
