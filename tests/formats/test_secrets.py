@@ -207,6 +207,9 @@ def test_explain_does_not_quote_it(text: tuple[str, str], secret: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "jwt: the wheel installs 9 files",
+        "pyjwt: 9 files",
+        "secretstorage: libdbus-1.so.3 is needed",
         "torch==2.11.0+cu130 --hash=sha256:" + "0123456789abcdef" * 4,
         "https://example.org/f-1.0-py3-none-any.whl#sha256=" + "0123456789abcdef" * 4,
         "https://example.org/simple/?page=2&arch=aarch64&version=2.11.0",

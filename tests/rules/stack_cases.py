@@ -122,6 +122,12 @@ def for_both_cudas(asked: bool = False) -> StackFacts:
     return stack(torch("cuda", "2.11.0", demands=demands), *builds)
 
 
+def renamed(facts: StackFacts, name: str) -> StackFacts:
+    """The same with another name of the last package."""
+    *others, last = facts.packages
+    return stack(*others, replace(last, name=name))
+
+
 def naming_only(facts: StackFacts) -> StackFacts:
     """The same, if the needs of the last package are known by its dynamic strings alone."""
     *others, last = facts.packages
@@ -163,6 +169,14 @@ CASES = [
         lambda: replace(package("demo", accelerator="cpu", siblings=(X86,)), gpu_reason="torch 2.13.0 is for CUDA"),
         ("demo 1.0 is a CPU build on aarch64, although torch 2.13.0 is for CUDA",),
         WARNING,
+    ),
+    Case(
+        "STK101",
+        "a torch that was not read, whose version is for the CPU",
+        lambda: replace(
+            package("torch", "2.9.1+cpu"), accelerator=AcceleratorFacts("cpu", "", "", (), certainty="declared")
+        ),
+        ("torch 2.9.1+cpu is a CPU build on aarch64, although a GPU is required (GB200)",),
     ),
     Case("STK101", "a torch for CUDA", lambda: torch("cuda", "2.11.0")),
     Case(
@@ -288,6 +302,12 @@ CASES = [
         lambda: needing("12", "nvidia-cuda-runtime", on_torch=True),
         ("demo 1.0 needs libcudart.so.12, of CUDA 12; the stack is for CUDA 13",),
         evidence=("demo/_C.so needs libcudart.so.12",),
+    ),
+    Case(
+        "STK104",
+        "a library on torch that does not require torch, and needs another CUDA than the stack contains",
+        lambda: renamed(needing("12", "nvidia-cuda-runtime"), "torchcodec"),
+        ("torchcodec 1.0 needs libcudart.so.12, of CUDA 12; the stack is for CUDA 13",),
     ),
     Case(
         "STK104",
@@ -447,6 +467,11 @@ CASES = [
             "torchaudio 2.11.0 is built for CUDA 13.2, but torch 2.11.0 for CUDA 13.0; its import compares the two "
             "and raises RuntimeError",
         ),
+    ),
+    Case(
+        "STK106",
+        "a torchaudio of a later release, which compares major CUDA versions",
+        lambda: beside_torch("torchaudio", "2.11.1+cu132", "cuda", "13.2"),
     ),
     Case(
         "STK106",

@@ -248,7 +248,7 @@ def test_a_lock_for_some_environments_is_for_no_other() -> None:
 
 
 def test_a_python_out_of_the_bounds_of_the_lock() -> None:
-    assert chosen(lock_of("conflict.uv.lock"), python="3.14").outside == "it is for Python >=3.11, <3.14, not 3.14.0"
+    assert chosen(lock_of("conflict.uv.lock"), python="3.14").outside == "it is for Python >=3.11, <3.14, not 3.14.10"
 
 
 @pytest.mark.parametrize(
@@ -303,6 +303,41 @@ def test_environments_and_platforms_of_pixi() -> None:
     outside = chosen(lock, "aarch64").outside
     assert outside == "its environment default is for linux-64, not for linux-aarch64 (aarch64); cpu is"
     assert chosen(lock, python="3.13").outside == "its environment default has Python 3.12.4, not 3.13"
+
+
+PIXI_7 = """version: 7
+platforms:
+- name: linux-64
+- name: p1
+  subdir: linux-64
+  virtual-packages: [__cuda=12.9, __glibc >= 2.28]
+- name: linux-aarch64
+environments:
+  default:
+    packages:
+      linux-64: [{conda_source: "mine[b8881f54] @ mine"}]
+      p1: [{conda_source: "mine[2a17d7b3] @ mine-cuda"}]
+  cuda: {packages: {p1: [{conda_source: "mine[2a17d7b3] @ mine-cuda"}]}}
+packages:
+- conda_source: mine[b8881f54] @ mine
+  version: 1.0.0
+- conda_source: mine[2a17d7b3] @ mine-cuda
+  version: 2.0.0
+  build: pyhbf21a9e_0
+"""
+
+
+def test_named_platforms_of_pixi_with_virtual_packages_and_sources() -> None:
+    lock = lock_of("pixi.lock", PIXI_7)
+    assert labels(chosen(lock)) == labels(chosen(lock, groups=("cuda",))) == ["mine 2.0.0"]
+    assert chosen(lock).notes == ("the platform p1 (linux-64, __cuda=12.9, __glibc >= 2.28) of the lock is checked",)
+    older = chosen(lock, "manylinux_2_17_x86_64")  # for which p1 is not
+    assert (labels(older), older.notes) == (["mine 1.0.0"], ())
+    assert chosen(lock, "manylinux_2_17_x86_64", groups=("cuda",)).outside == (
+        "its environment cuda is for p1 (linux-64, __cuda=12.9, __glibc >= 2.28), not for linux-64 "
+        "(x86_64, glibc 2.17); default is"
+    )
+    assert chosen(lock, "aarch64").outside.endswith("not for linux-aarch64 (aarch64)")
 
 
 def test_packages_know_their_lines() -> None:

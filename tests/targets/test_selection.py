@@ -126,8 +126,8 @@ def test_requires_python_is_judged_for_the_target() -> None:
         file("foo-2.0-py3-none-any.whl", requires_python=">=3.12.4"),
         file("foo-0.5-py3-none-any.whl", requires_python="whatever"),
     ]
-    assert chosen_name("foo", files) == "foo-1.0-py3-none-any.whl"
-    assert chosen_name("foo", files, Target((3, 12), "aarch64", (2, 39), patch=4)) == "foo-2.0-py3-none-any.whl"
+    assert chosen_name("foo", files) == "foo-2.0-py3-none-any.whl"  # --python 3.12 is its newest patch release
+    assert chosen_name("foo", files, Target((3, 12), "aarch64", (2, 39), patch=3)) == "foo-1.0-py3-none-any.whl"
     assert chosen_name("foo<1", files) == "foo-0.5-py3-none-any.whl"
 
 
@@ -168,7 +168,7 @@ def test_a_newer_release_without_a_file_for_the_target_is_noted() -> None:
         (
             "foo",
             [file("foo-1.0-py3-none-any.whl", requires_python=">=3.14")],
-            "foo-1.0-py3-none-any.whl requires Python >=3.14, not 3.12.0",
+            "foo-1.0-py3-none-any.whl requires Python >=3.14, not 3.12.16",
         ),
         (
             "foo",

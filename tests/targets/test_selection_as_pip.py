@@ -29,7 +29,7 @@ GRACE = Target((3, 12), "aarch64", (2, 34))
 def pips_target(target: Target) -> TargetPython:
     """The same target in pip's words: what ``--platform``, ``--python-version``, ``--abi`` would say."""
     platforms = list(dict.fromkeys(tag.platform for tag in target.supported_tags() if tag.platform != "any"))
-    version = (*target.python, target.patch)
+    version = tuple(map(int, target.python_full_version.split(".")))
     return TargetPython(platforms=platforms, py_version_info=version, abis=[target.interpreter], implementation="cp")
 
 

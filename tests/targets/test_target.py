@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from packaging.markers import Marker, default_environment
 from packaging.tags import Tag, mac_platforms, sys_tags
+from uv import find_uv_bin
 
+from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import UsageError
 from wheel_checks.targets.target import DEFAULT_GLIBC, Target, parse_targets, this_machine
 
@@ -49,7 +57,7 @@ def test_a_python_is_written_in_many_ways(python: str, expected: Target) -> None
 
 @pytest.mark.parametrize(
     "platform",
-    ["", "sparc", "win_amd64", "manylinux_2_28", "musllinux_1_2_x86_64", "x86_64 x", "manylinux_2_2\u0668_x86_64"],
+    ["", "sparc", "win_amd64", "manylinux_2_28", "musllinux_2_0_x86_64", "x86_64 x", "manylinux_2_2\u0668_x86_64"],
 )
 def test_an_unknown_platform_is_refused_with_the_known_ones(platform: str) -> None:
     with pytest.raises(UsageError, match=r"is unknown; expected one of x86_64 .*aarch64"):
@@ -103,11 +111,78 @@ def test_free_threaded_builds_take_no_stable_abi() -> None:
 on_linux = pytest.mark.skipif(this_machine().note != "", reason="compares with this host, which is not a target")
 
 
+def test_musl_is_a_platform_as_manylinux_is() -> None:
+    (target,) = parse_targets(["musllinux_1_2_arm64"], ["3.12"])
+    assert (target.platform, target.label) == ("musllinux_1_2_aarch64", "cp312 musl aarch64")
+    platforms = {tag.platform for tag in target.supported_tags()}
+    assert platforms == {
+        "musllinux_1_2_aarch64",
+        "musllinux_1_1_aarch64",
+        "musllinux_1_0_aarch64",
+        "linux_aarch64",
+        "any",
+    }
+    for unknown in ("musllinux_1_2_riscv64", "musllinux_2_0_x86_64"):
+        with pytest.raises(UsageError, match="musllinux_1_<minor>_<machine>"):
+            parse_targets([unknown])
+
+
 @on_linux
 def test_the_tags_of_this_machine_are_those_of_packaging_in_the_same_order() -> None:
+    """But for linux_x86_64, which packaging ranks first since 26.3, and uv last."""
     here = this_machine().target
     real = [tag for tag in sys_tags() if "musllinux" not in tag.platform]
-    assert list(here.supported_tags()) == real
+    assert set(here.supported_tags()) == set(real)
+    assert [tag for tag in here.supported_tags() if not is_bare(tag)] == [tag for tag in real if not is_bare(tag)]
+
+
+def is_bare(tag: Tag) -> bool:
+    return tag.platform.startswith("linux_")
+
+
+def test_a_python_without_a_patch_release_is_the_newest_that_uv_can_install() -> None:
+    """If it fails, uv knows newer releases: write them into ``data/python_releases.toml``."""
+    listed = subprocess.run(
+        [find_uv_bin(), "python", "list", "--all-versions", "--only-downloads", "--no-config"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    releases = {(int(m[1]), int(m[2])) for m in re.finditer(r"^cpython-3\.(\d+)\.(\d+)-", listed, re.MULTILINE)}
+    newest = {minor: max(patch for other, patch in releases if other == minor) for minor, _ in releases}
+
+    assert {Target((3, m), "x86_64", (2, 28)).python_full_version for m in newest} == {
+        f"3.{minor}.{patch}" for minor, patch in newest.items()
+    }
+    assert replace(GRACE, patch=0).python_full_version == "3.12.0"
+
+
+def uvs_choice(folder: Path, tags: Sequence[str]) -> str:
+    """Which of two wheels uv installs into an empty folder, by the tag that is in its WHEEL."""
+    wheels = folder / "wheels"
+    wheels.mkdir(parents=True)
+    for tag in tags:
+        WheelBuilder(tags=tag).write(wheels)
+    install = ["pip", "install", "--quiet", "--no-index", "--no-cache", "--python", sys.executable, "demo"]
+    subprocess.run(
+        [find_uv_bin(), *install, "--find-links", str(wheels), "--target", str(folder / "installed")], check=True
+    )
+    lines = (folder / "installed/demo-1.0.dist-info/WHEEL").read_text().splitlines()
+    return next(line.removeprefix("Tag: ") for line in lines if line.startswith("Tag: "))
+
+
+@on_linux
+def test_uv_installs_the_file_that_is_ranked_first(tmp_path: Path) -> None:
+    ranked = [str(tag) for tag in this_machine().target.supported_tags()]
+    machine, python = this_machine().target.machine, this_machine().target.interpreter
+    names = [
+        f"{start}-{platform}"
+        for start in (f"{python}-{python}", f"{python}-abi3", "cp36-abi3", f"{python}-none", "py3-none")
+        for platform in (f"linux_{machine}", f"manylinux2014_{machine}", f"manylinux_2_17_{machine}", "any")
+    ]
+    names = [name for name in names if name in ranked]
+    for one, other in itertools.pairwise(names):
+        assert uvs_choice(tmp_path / one / other, [one, other]) == min(one, other, key=ranked.index)
 
 
 @on_linux

@@ -21,7 +21,7 @@ _ALWAYS = (
     r"|client[_-]?secret|auth[_-]?token|security[_-]?token|license[_-]?key|encryption[_-]?key|session[_-]?(?:id|key)"
 )
 _PERHAPS = r"token|pass|signature|sig|sas|auth|bearer|key|cookie|sid|nonce"
-_OF_ANOTHER_THING = r"(?:[_-]?(?:file|path|dir|folder|name|type|ids?|url|len\w*|size|count)\b|s\b|i[sz]|\w*izer)"
+_OF_ANOTHER_THING = r"(?:[_-]?(?:file|path|dir|folder|name|type|ids?|url|len\w*|size|count)\b|s\b|i[sz]|\w*izer|[_-]?(?:storage|manager)\b)"
 _SECRET_NAME = re.compile(rf"(?i){_ALWAYS}|(?:^|[^a-z])(?:{_PERHAPS})(?![a-z])|token(?!s|iz)")
 _HARMLESS_NAMES = {
     *(
@@ -176,6 +176,8 @@ def _of_assignment(match: re.Match[str]) -> str:
         return match[0]
     if match["blank"] is not None and not match[1].startswith("--"):
         return match[0]
+    if (match["always"] or "").lower() == "jwt" and match[4].startswith(":") and not _looks_secret(bare, 12):
+        return match[0]  # a sentence about a package: jwt, pyjwt
     if match["always"] and match["always"].lower() == "pwd" and bare.startswith(("/", "~", ".")):
         return match[0]
     if match["perhaps"] and not _looks_secret(bare, 8 if match["perhaps"].lower() == "token" else 12):

@@ -64,7 +64,7 @@ class Environment:
     entries: tuple[PathEntry, ...]
     interpreter: str = ""
     python: tuple[int, int] | None = None
-    patch: int = 0
+    patch: int | None = None
     free_threaded: bool = False
     machine: str = ""
     found: str = ""
@@ -264,17 +264,17 @@ def _versions(tree: FileTree, prefix: str) -> list[tuple[int, int, bool]]:
 
 def _version(
     tree: FileTree, prefix: str, interpreter: str, config: Mapping[str, str]
-) -> tuple[tuple[int, int] | None, int, bool]:
-    """(major, minor), patch, whether free-threaded: of pyvenv.cfg, else the interpreter's name, else the folders."""
+) -> tuple[tuple[int, int] | None, int | None, bool]:
+    """(major, minor), patch or None, whether free-threaded: of pyvenv.cfg, else the interpreter's name or folders."""
     versions = _versions(tree, prefix)
     match = re.match(r"3\.(\d{1,2})(?:\.(\d{1,3}))?", config.get("version_info", "") or config.get("version", ""))
     if match:
         python = (3, int(match[1]))
-        return python, int(match[2] or 0), any(version == (*python, True) for version in versions)
+        return python, int(match[2]) if match[2] else None, any(version == (*python, True) for version in versions)
     name = _VERSION.fullmatch(posixpath.basename(tree.real(interpreter))) if interpreter else None
     if name:
-        return (3, int(name[2])), 0, bool(name[3])
-    return (versions[0][:2], 0, versions[0][2]) if versions else (None, 0, False)
+        return (3, int(name[2])), None, bool(name[3])
+    return (versions[0][:2], None, versions[0][2]) if versions else (None, None, False)
 
 
 def _machine_of(tree: FileTree, interpreter: str) -> str:

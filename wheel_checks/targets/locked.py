@@ -7,6 +7,7 @@ packages for each environment and platform.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from wheel_checks.formats.lock.model import (
     PROJECT,
     PYLOCK,
     UV,
+    CondaPlatform,
     Lock,
     LockedDependency,
     LockedPackage,
@@ -32,6 +34,7 @@ from wheel_checks.targets.extras_and_groups import ExtrasAndGroups
 from wheel_checks.targets.lock_markers import Conditions, python_fits
 from wheel_checks.targets.target import Target
 
+_GLIBC = re.compile(r"__glibc[>=]{0,2}(?P<major>\d{1,3})\.(?P<minor>\d{1,3})")
 _CONDA_PLATFORMS = {"x86_64": "linux-64", "aarch64": "linux-aarch64"}
 _PDM_PLATFORMS = {"linux": "x86_64"}  # pdm's short name (dep-logic, tags/platform.py)
 _MOST_ROUNDS = 10
@@ -122,8 +125,10 @@ def select(lock: Lock, target: Target, choice: ExtrasAndGroups) -> Selected:
         return Selected(target, outside=outside)
     if lock.format == PIXI:
         environment = lock.chosen[choice.groups[0] if choice.groups else lock.default_groups[0]]
-        places = environment[_CONDA_PLATFORMS[target.machine]]
-        return Selected(target, tuple(_with_distinct_names([lock.packages[place] for place in places])))
+        platform = _platform_of(environment, target)
+        packages = [lock.packages[place] for place in environment[platform]] if platform else []
+        notes = (f"the platform {platform} of the lock is checked",) if platform and platform.virtual_packages else ()
+        return Selected(target, tuple(_with_distinct_names(packages)), notes=notes)
     if lock.format == UV:
         return _Walk(lock, target, choice).of_uv()
     if lock.format == PYLOCK:
@@ -163,16 +168,31 @@ def _of_pdm(name: str, machine: str) -> bool:
     return _PDM_PLATFORMS.get(name) == machine or (name.startswith(("manylinux", "linux")) and name.endswith(machine))
 
 
+def _platform_of(platforms: Iterable[CondaPlatform], target: Target) -> CondaPlatform | None:
+    """The platform that fits the target: with ``__cuda`` if there is one, as on a machine with a GPU."""
+    subdir = _CONDA_PLATFORMS[target.machine]
+    fitting = [one for one in platforms if one.subdir == subdir and not _unmet(one, target)]
+    return max(fitting, key=lambda one: any(name.startswith("__cuda") for name in one.virtual_packages), default=None)
+
+
+def _unmet(platform: CondaPlatform, target: Target) -> str:
+    """The virtual package of a glibc that is newer than the target's, or ""."""
+    newer = (m for text in platform.virtual_packages if (m := _GLIBC.fullmatch(text.replace(" ", ""))))
+    return next((m[0] for m in newer if (int(m["major"]), int(m["minor"])) > target.glibc), "")
+
+
 def _outside_pixi(lock: Lock, target: Target, choice: ExtrasAndGroups, python: str) -> str:
     name = choice.groups[0] if choice.groups else lock.default_groups[0]
-    platform = _CONDA_PLATFORMS[target.machine]
+    subdir = _CONDA_PLATFORMS[target.machine]
     found = lock.chosen.get(name)
     if found is None:
         return f"it has no environment {name}; it has {summarised(sorted(lock.chosen), _NAMED)}"
-    if platform not in found:
-        reason = f"its environment {name} is for {joined(sorted(found)) or 'no platform'}, not for {platform}"
-        elsewhere = [other for other, platforms in lock.chosen.items() if platform in platforms]
-        return f"{reason} ({target.machine})" + (f"; {summarised(elsewhere, _NAMED)} is" if elsewhere else "")
+    platform = _platform_of(found, target)
+    if platform is None:
+        reason = f"its environment {name} is for {joined(sorted(map(str, found))) or 'no platform'}, not for {subdir}"
+        elsewhere = [other for other, platforms in lock.chosen.items() if _platform_of(platforms, target)]
+        unmet = next((f", glibc {target.glibc[0]}.{target.glibc[1]}" for one in found if _unmet(one, target)), "")
+        return f"{reason} ({target.machine}{unmet})" + (f"; {summarised(elsewhere, _NAMED)} is" if elsewhere else "")
     own = [lock.packages[p] for p in found[platform] if lock.packages[p].name == _PYTHON]
     locked = [package.version for package in own if package.source == CONDA]
     if locked and ".".join(locked[0].split(".")[:2]) != python:

@@ -78,7 +78,7 @@ def with_python_of_tags(target: Target, tags: Iterable[Tag]) -> Target:
     python = target.python
     if names and (python not in exact if exact else python < names[0]):
         python = names[0]
-    patch = target.patch if python == target.python else 0
+    patch = target.patch if python == target.python else None
     return replace(target, python=python, free_threaded=free_threaded, patch=patch)
 
 

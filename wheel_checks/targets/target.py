@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from packaging.tags import Tag, compatible_tags, cpython_tags, mac_platforms
 
+from wheel_checks.data import load
 from wheel_checks.errors import UsageError
 
 # Plain "x86_64" and "aarch64" mean, as of November 2026, glibc 2.39, which RHEL 10 and Ubuntu 24.04 ship (their glibc
@@ -43,13 +44,17 @@ _MACOS_NAMES = {"x86_64": "x86_64", "aarch64": "arm64"}
 _PLATFORM = re.compile(
     r"(?:(?P<policy>manylinux_2_(?P<minor>\d{1,2})|manylinux\d{1,4}|linux)_)?(?P<machine>\w+)", re.ASCII
 )
+_MUSL_PLATFORM = re.compile(r"musllinux_1_(?P<minor>\d{1,2})_(?P<machine>\w+)", re.ASCII)
 _WINDOWS_PLATFORM = re.compile(r"win(?:dows)?_(?P<machine>amd64|x86_64|arm64|aarch64)")
 _MACOS_PLATFORM = re.compile(
     r"mac(?:osx?)?_(?:(?P<major>\d{1,2})_(?P<minor>\d{1,2})_)?(?P<machine>arm64|aarch64|x86_64)"
 )
 _PYTHON = re.compile(r"(?:cp)?3\.?(?P<minor>\d{1,2})(?:\.(?P<patch>\d{1,2}))?(?P<threads>t?)", re.ASCII)
 
-KNOWN_PLATFORMS = "x86_64 (or amd64), aarch64 (or arm64), all, manylinux_2_<minor>_<machine>, manylinux2014_<machine>"
+KNOWN_PLATFORMS = (
+    "x86_64 (or amd64), aarch64 (or arm64), all, manylinux_2_<minor>_<machine>, manylinux2014_<machine>, "
+    "musllinux_1_<minor>_<machine>"
+)
 OTHER_PLATFORMS = "win_amd64, win_arm64, macosx_<major>_<minor>_arm64, macosx_<major>_<minor>_x86_64"
 KNOWN_PYTHONS = "3.8 or newer, written as 3.12, 3.12.4, cp312 or 312, with t for free-threaded builds since 3.13"
 
@@ -61,14 +66,14 @@ class Target:
     (0, 0) on another ``system``; ``macos`` is the version of macOS, ``musl`` that of musl if it is the C library of
     Linux, (0, 0) elsewhere.
 
-    ``patch`` is 0 unless it was requested: the meaning that pip and uv give to ``--python-version 3.12``.
+    ``patch`` is the requested patch release, None for the newest of ``python`` by ``data/python_releases.toml``.
     """
 
     python: tuple[int, int]
     machine: str
     glibc: tuple[int, int]
     free_threaded: bool = False
-    patch: int = 0
+    patch: int | None = None
     system: str = LINUX
     macos: tuple[int, int] = (0, 0)
     musl: tuple[int, int] = (0, 0)
@@ -112,8 +117,9 @@ class Target:
 
     @property
     def python_full_version(self) -> str:
-        """Such as ``3.12.0``."""
-        return f"{self.python[0]}.{self.python[1]}.{self.patch}"
+        """Such as ``3.12.16``."""
+        version = f"{self.python[0]}.{self.python[1]}"
+        return f"{version}.{load('python_releases')['newest'].get(version, 0) if self.patch is None else self.patch}"
 
     def supported_tags(self) -> Mapping[Tag, int]:
         """Every tag that an installer accepts there, with its rank: 0 is preferred most.
@@ -195,14 +201,17 @@ def parse_platform(text: str) -> tuple[tuple[str, tuple[int, int]], ...]:
     return ((machine, glibc),)
 
 
-def parse_python(text: str) -> tuple[tuple[int, int], int, bool]:
-    """(major, minor), patch release and whether it is free-threaded, of ``--python TEXT``. Raises UsageError."""
+def parse_python(text: str) -> tuple[tuple[int, int], int | None, bool]:
+    """(major, minor), patch release or None, and whether it is free-threaded, of ``--python TEXT``.
+
+    Raises UsageError.
+    """
     matched = _PYTHON.fullmatch(text.strip().lower())
     python = (3, int(matched["minor"])) if matched else (0, 0)
     free_threaded = bool(matched and matched["threads"])
     if matched is None or python < (OLDEST_FREE_THREADED if free_threaded else OLDEST_PYTHON):
         raise UsageError(f"the Python {text!r} is unknown", expected=f"CPython {KNOWN_PYTHONS}")
-    return python, int(matched["patch"] or 0), free_threaded
+    return python, int(matched["patch"]) if matched["patch"] else None, free_threaded
 
 
 def parse_targets(
@@ -244,8 +253,17 @@ def other_system(platform_name: str, here: Target) -> Target | None:
     return None
 
 
+def _on_musl(platform_name: str, here: Target) -> Target | None:
+    """The target with the C library musl that a platform tag of PEP 656 names; None for any other name."""
+    matched = _MUSL_PLATFORM.fullmatch(platform_name.strip().lower())
+    machine = _ALIASES.get(matched["machine"], matched["machine"]) if matched else ""
+    if matched is None or machine not in OLDEST_GLIBC:
+        return None
+    return replace(here, machine=machine, glibc=(0, 0), musl=(1, int(matched["minor"])))
+
+
 def _of_platform(text: str, here: Target, *, systems: bool) -> Iterator[Target]:
-    other = other_system(text, here) if systems else None
+    other = _on_musl(text, here) or (other_system(text, here) if systems else None)
     if other is not None:
         yield other
         return
@@ -266,19 +284,20 @@ def _platforms(target: Target) -> Iterator[str]:
     elif target.system == MACOS:
         yield from mac_platforms(target.macos, _MACOS_NAMES[target.machine])
     elif any(target.musl):
-        yield f"linux_{target.machine}"
         major, newest = target.musl
         yield from (f"musllinux_{major}_{minor}_{target.machine}" for minor in range(newest, -1, -1))
+        yield f"linux_{target.machine}"
     else:
         yield from _linux_platforms(target.machine, target.glibc)
 
 
 def _linux_platforms(machine: str, glibc: tuple[int, int]) -> Iterator[str]:
-    yield f"linux_{machine}"
+    """The manylinux tags, and last the one without a glibc: the order of uv and of pip up to 26.2, not of pip 26.3."""
     for minor in range(glibc[1], OLDEST_GLIBC[machine][1] - 1, -1):
         yield f"manylinux_{glibc[0]}_{minor}_{machine}"
         if (glibc[0], minor) in _LEGACY_NAMES:
             yield f"{_LEGACY_NAMES[glibc[0], minor]}_{machine}"
+    yield f"linux_{machine}"
 
 
 @functools.cache

@@ -41,6 +41,15 @@ def test_an_older_policy_promises_less() -> None:
     assert provider_of("libssl.so.1.1", (2, 39)) == ""
 
 
+def test_a_system_with_musl_has_no_other_system_library() -> None:
+    musl, glibc = (0, 0), (2, 39)
+    found = [
+        provider_of(soname, musl) for soname in ("libc.musl-x86_64.so.1", "libz.so.1", "libc.so.6", "libcuda.so.1")
+    ]
+    assert found == ["system", "system", "", "driver"]
+    assert provider_of("libc.musl-x86_64.so.1", glibc) == ""
+
+
 @pytest.mark.parametrize(
     ("soname", "program"),
     [

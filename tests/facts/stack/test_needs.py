@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.wheel_facts import AARCH64
@@ -44,6 +46,24 @@ def test_symbol_versions_count_where_they_are_newer_than_the_tag() -> None:
     assert older is not None
     assert (newer.version, newer.source) == ((2, 38), "symbol versions")
     assert (older.version, older.source) == ((2, 28), "platform tag")
+
+
+@pytest.mark.parametrize(
+    ("requires", "patch", "needed"),
+    [
+        ([">=3.12.4", ">=3.8", "", "not a specifier"], None, "3.12.4"),
+        ([">=3.12.4,!=3.12.5", ">3.12.4"], None, "3.12.6"),
+        ([">=3.12"], None, ""),
+        ([">=3.12.4"], 9, ""),  # the user named the patch release
+        ([">=3.13"], None, ""),  # no release of 3.12 is enough: that is another rule's finding
+    ],
+)
+def test_the_oldest_sufficient_patch_release_of_python(requires: list[str], patch: int | None, needed: str) -> None:
+    target = replace(AARCH64, python=(3, 12), patch=patch)
+    needs = stack_needs(StackFacts(("demo",), target, (package("pure", "any"),)), pythons=requires)
+
+    assert needs.python == needed
+    assert needs.condition(with_driver=True) == (f"Python {needed} or newer" if needed else "")
 
 
 def test_a_stack_of_pure_packages_needs_nothing() -> None:

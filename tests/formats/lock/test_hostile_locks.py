@@ -57,6 +57,12 @@ def read(name: str, text: str) -> None:
         ("pixi.lock", "a: &x [1]\nb: *x\n", r"the lock has an alias \(line 2\)"),
         ("pixi.lock", "[a]: b\n", "has a key that is no text"),
         ("pixi.lock", PIXI + "- conda: https://c.example/linux-64/a b-1-0.conda\n", "expected a package of conda"),
+        ("pixi.lock", PIXI + "- conda_source: a b\n", r"packages\[0\] is 'a b'; expected name\[hash\] @ location"),
+        (
+            "pixi.lock",
+            PIXI + "platforms: [{name: p1, virtual-packages: 12}]\n",
+            "virtual-packages is '12'; expected a list",
+        ),
         ("pixi.lock", PIXI + "- other: x\n", r"packages\[0\] has other; expected an entry conda or pypi"),
         ("pixi.lock", PIXI.replace("[]", "[{pypi: x}]"), "environments name 'pypi x'"),
         ("pylock.toml", "x = 1", "lock-version is None"),

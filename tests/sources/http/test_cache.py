@@ -301,8 +301,11 @@ def test_a_locked_cache_is_waited_for_once(
         if not opened:
             other.execute("BEGIN EXCLUSIVE")
         use(cache)
-        cache.close()
-    assert messages_of(caplog) == [f"the cache {path} is not used: other processes hold its lock"]
+        assert cache.read("https://example.org/other", "", STATE, 0, 3) == (b"abc" if opened else None)
+    cache.store(URL, "", STATE, 0, b"abc")  # the lock is free again
+    assert cache.read(URL, "", STATE, 0, 3) == b"abc"
+    cache.close()
+    assert messages_of(caplog) == []
     assert 1 <= len(slept) <= 11  # of 300 calls
 
 

@@ -25,7 +25,7 @@ _MACHINES = {"64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
 def with_every_python(targets: Sequence[Target]) -> tuple[Target, ...]:
     """The same machines, with every Python."""
-    return tuple(dict.fromkeys(replace(one, python=python, patch=0) for one in targets for python in _PYTHONS))
+    return tuple(dict.fromkeys(replace(one, python=python, patch=None) for one in targets for python in _PYTHONS))
 
 
 def applies(found: FoundRequirement, targets: Sequence[Target]) -> bool:

@@ -101,8 +101,12 @@ class StackJudge:
             shown["lock"] = {"name": facts.lock.name, "format": facts.lock.format, "outside": facts.lock.outside}
         stack = Subject(self._id(facts.target, machine), "stack", headline(facts, rows), shown, results)
         question = _question(judgement, facts.target, machine)
-        needs = stack_needs(facts).condition(with_driver=not question.driver)
-        answers = answer_stack(replace(question, needs=needs), stack, packages, others)
+        pythons = [package.facts.get("requires_python", "") for package in packages]
+        needs = stack_needs(facts, pythons=[*pythons, facts.lock.requires_python if facts.lock else ""])
+        question = replace(question, needs=needs.condition(with_driver=not question.driver))
+        if needs.python:
+            question = replace(question, where=f"{facts.target.machine}, Python {needs.python} or newer")
+        answers = answer_stack(question, stack, packages, others)
         return JudgedStack(stack, answers, packages, others, facts)
 
     def _id(self, target: Target, machine: Machine | None = None) -> str:

@@ -71,7 +71,8 @@ def read_locked(
     """The packages of the lock for the target, as the only stack. Raises FormatError for an invalid marker."""
     selected = select(request.lock, target, request.choice)
     conda = sum(package.source == CONDA for package in selected.packages)
-    facts = LockFacts(request.path.name, request.lock.format, selected.outside, selected.open, selected.notes, conda)
+    name, lock = request.path.name, request.lock
+    facts = LockFacts(name, lock.format, selected.outside, selected.open, selected.notes, conda, lock.requires_python)
     pinned = dict(_pinned(selected, config))
     places = SimpleIndex(client, replace(config, find_links=(), refused=()), pinned)
     files = [package for package in selected.packages if not package.source]

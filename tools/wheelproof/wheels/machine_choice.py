@@ -21,7 +21,7 @@ from wheel_checks.model import Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.variant_files import VariantFiles
 from wheel_checks.targets.selection import Choice
-from wheel_checks.targets.target import other_system, parse_platform, this_machine
+from wheel_checks.targets.target import other_system, parse_targets, this_machine
 from wheel_checks.targets.variant_choice import MachineChoice, variant_wheels
 from wheel_checks.targets.variant_machine import Machine
 from wheelproof.wheels.model import Judgement
@@ -72,7 +72,7 @@ def described_machines(
             f"--gpu, --driver and --cpu describe Linux hosts, but --platform names {other[0]}",
             hint=f"check {other[0]} in a run without them",
         )
-    typed = [machine for text in platforms for machine, _ in parse_platform(text)]
+    typed = [target.machine for target in parse_targets(platforms)] if platforms else []
     return describe_machines(gpus, drivers, cpu, tuple(dict.fromkeys(typed)))
 
 

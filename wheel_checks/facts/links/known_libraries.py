@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -18,11 +19,20 @@ def _rows(table: str) -> list[tuple[re.Pattern[str], dict[str, Any]]]:
 
 
 def provider_of(soname: str, glibc: tuple[int, int] | None = None) -> str:
-    """For a library outside of wheels, "driver", "system" (with ``glibc``: by its manylinux policy), or ""."""
+    """For a library outside of wheels, "driver", "system" (with ``glibc``: by its manylinux policy), or "".
+
+    (0, 0) is a system with musl, of which a wheel may need little else (PEP 656).
+    """
     for pattern, row in _rows("library") if len(soname) <= _LONGEST else ():
-        if pattern.fullmatch(soname) and (glibc is None or tuple(row.get("since", (0, 0))) <= glibc):
+        if pattern.fullmatch(soname) and (glibc is None or _is_there(row, glibc)):
             return str(row["kind"])
     return ""
+
+
+def _is_there(row: Mapping[str, Any], glibc: tuple[int, int]) -> bool:
+    if glibc == (0, 0):
+        return row["kind"] == DRIVER or "musl" in row
+    return "musl" not in row and tuple(row.get("since", (0, 0))) <= glibc
 
 
 def plugin_feature(path: str) -> str:

@@ -94,7 +94,7 @@ class UploadRules(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _PythonRow:
-    python: Annotated[tuple[tuple[int, int], int, bool], Made(parse_python)]
+    python: Annotated[tuple[tuple[int, int], int | None, bool], Made(parse_python)]
     versions: Versions = _ANY_VERSION
 
 

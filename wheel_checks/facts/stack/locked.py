@@ -59,7 +59,8 @@ class LockFacts:
     """A lock as a whole, for one target.
 
     ``outside`` says why it is not for the target, or is "". ``open`` are sentences about undecided points, ``notes``
-    about how it was read. ``conda`` counts packages of conda, whose files are not read.
+    about how it was read. ``conda`` counts packages of conda, whose files are not read. ``requires_python`` is that of
+    the whole lock.
     """
 
     name: str
@@ -68,6 +69,7 @@ class LockFacts:
     open: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     conda: int = 0
+    requires_python: str = ""
 
 
 def declared_by_version(version: str) -> AcceleratorFacts | Unavailable:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import CUDA
 from wheel_checks.facts.gpu.drivers import oldest_driver
 from wheel_checks.facts.stack.facts import StackFacts, StackPackage
-from wheel_checks.targets.target import LEGACY_MANYLINUX
+from wheel_checks.parsing import specifiers_or_none
+from wheel_checks.phrases import joined
+from wheel_checks.targets.target import LEGACY_MANYLINUX, Target
 
 _PLATFORM = re.compile(r"manylinux_(\d{1,3})_(\d{1,3})_|(manylinux(?:1|2010|2014))_", re.ASCII)
 
@@ -40,11 +42,15 @@ class DriverNeed:
 
 @dataclass(frozen=True, slots=True)
 class StackNeeds:
-    """The needs of a stack; None if nothing in it shows one. ``assumed`` is the glibc for which it was resolved."""
+    """The needs of a stack; None if nothing in it shows one. ``assumed`` is the glibc for which it was resolved.
+
+    ``python`` is the oldest sufficient patch release ("3.13.14"), "" if any suffices or one was named.
+    """
 
     glibc: GlibcNeed | None
     driver: DriverNeed | None
     assumed: Glibc
+    python: str = ""
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -63,13 +69,15 @@ class StackNeeds:
 
     def condition(self, *, with_driver: bool) -> str:
         """The requirements on the system that were not named: "driver 580 or newer and glibc 2.28 or newer"."""
-        driver = [f"driver {self.driver.version} or newer"] if self.driver and with_driver else []
-        glibc = [f"glibc {_text(self.glibc.version)} or newer"] if self.glibc else []
-        return " and ".join(driver + glibc)
+        driver = f"driver {self.driver.version} or newer" if self.driver and with_driver else ""
+        glibc = f"glibc {_text(self.glibc.version)} or newer" if self.glibc else ""
+        return joined([need for need in (driver, glibc, self.python and f"Python {self.python} or newer") if need])
 
 
-def stack_needs(stack: StackFacts, symbol_versions: Mapping[str, Glibc] | None = None) -> StackNeeds:
-    """The least glibc and driver of a stack.
+def stack_needs(
+    stack: StackFacts, symbol_versions: Mapping[str, Glibc] | None = None, pythons: Iterable[str] = ()
+) -> StackNeeds:
+    """The least glibc, driver and patch release of Python of a stack; ``pythons`` are Requires-Pythons of its wheels.
 
     glibc comes from the platform tags of the wheels (PEP 600: a wheel promises the oldest of its tags), or from
     ``symbol_versions``, the latest GLIBC_ version that the libraries of a file need, by its file name, if these were
@@ -81,7 +89,17 @@ def stack_needs(stack: StackFacts, symbol_versions: Mapping[str, Glibc] | None =
         max(found, key=lambda need: need.version, default=None),
         max(drivers, key=lambda need: tuple(map(int, need.version.split("."))), default=None),
         stack.target.glibc,
+        _oldest_patch(stack.target, pythons),
     )
+
+
+def _oldest_patch(target: Target, requires_pythons: Iterable[str]) -> str:
+    """The oldest patch release that all admit; "" if it is the first one, or none, or if the user named one."""
+    admitted = [specifiers for text in requires_pythons if (specifiers := specifiers_or_none(text))]
+    versions = (replace(target, patch=patch).python_full_version for patch in range(40))
+    fitting = (v for v in versions if all(one.contains(v, prereleases=True) for one in admitted))
+    oldest = "" if target.patch is not None else next(fitting, "")
+    return "" if oldest.endswith(".0") else oldest
 
 
 def distributions_with(glibc: Glibc) -> tuple[str, ...]:

@@ -70,6 +70,20 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
+class CondaPlatform:
+    """A platform of pixi.lock: its name, conda's name for it ("linux-64"), and virtual packages ("__cuda=12.9")."""
+
+    name: str
+    subdir: str
+    virtual_packages: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name} ({', '.join((self.subdir, *self.virtual_packages))})" if self.virtual_packages else self.name
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Lock:
     """A lock file."""
 
@@ -90,4 +104,4 @@ class Lock:
     conflicts: tuple[tuple[Member, ...], ...] = ()  # sets whose members exclude one another
     has_groups: bool = True  # False if a format of that age does not list the groups of packages
     # pixi: positions in ``packages`` by environment and platform
-    chosen: Mapping[str, Mapping[str, tuple[int, ...]]] = field(default_factory=dict)
+    chosen: Mapping[str, Mapping[CondaPlatform, tuple[int, ...]]] = field(default_factory=dict)

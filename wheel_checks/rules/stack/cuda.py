@@ -10,9 +10,11 @@ from wheel_checks.facts.accelerator.meaning import runtime_match
 from wheel_checks.facts.accelerator.shown import NAMES, Shown
 from wheel_checks.facts.accelerator.signals import CPU, CUDA, GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.pins.families import family
 from wheel_checks.facts.stack.facts import StackFacts, StackPackage
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.parsing import specifiers_or_none
 from wheel_checks.phrases import joined
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.shared.accelerator import (
@@ -137,9 +139,14 @@ def _needs(package: StackPackage) -> Sequence[Shown]:
 
 
 def _majors_built_for(package: StackPackage, stack: StackFacts) -> set[str]:
-    """The majors of CUDA that a package which requires torch is built for; none that only its requirements name."""
+    """The majors of CUDA that a package on torch is built for; none that only its requirements name.
+
+    Some packages on torch do not require it (``families.toml``).
+    """
     torch, facts = stack.package("torch"), package.known_accelerator
-    requires_torch = torch is not None and any(d.by == package.label for d in torch.demands)
+    requires_torch = torch is not None and (
+        any(d.by == package.label for d in torch.demands) or package.name in family("torch").silent
+    )
     if not requires_torch or facts is None or facts.accelerator != CUDA or CUDA in facts.declared:
         return set()
     return set(facts.majors) or {facts.version.partition(".")[0]} - {""}
@@ -235,7 +242,7 @@ def companions(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
             continue
         other = base.accelerator in GPU or facts.accelerator in GPU
         differs = other and facts.accelerator != base.accelerator and base.accelerator not in facts.others
-        refuses = _refuses_minor(name, facts, base)
+        refuses = _refuses_minor(companion, facts, base)
         if refuses or differs or (facts.accelerator == base.accelerator and contradict(_major(facts), _major(base))):
             message = f"{companion.label} is built for {facts.label}, but torch {torch.version} for {base.label}"
             message += "; its import compares the two and raises RuntimeError" if refuses else ""
@@ -248,9 +255,10 @@ def companions(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
             yield Finding(message, evidence, fix, companion.place)
 
 
-def _refuses_minor(name: str, facts: AcceleratorFacts, torch: AcceleratorFacts) -> bool:
-    """Whether the package itself compares the whole versions of CUDA when it is imported, and they differ."""
-    compares = name in load("accelerators")["same_cuda_minor"]["packages"]
+def _refuses_minor(package: StackPackage, facts: AcceleratorFacts, torch: AcceleratorFacts) -> bool:
+    """Whether this release itself compares the whole versions of CUDA when it is imported, and they differ."""
+    comparing = specifiers_or_none(load("accelerators")["same_cuda_minor"]["versions"].get(package.name, "<0"))
+    compares = comparing is not None and comparing.contains(package.version, prereleases=True)
     if not compares or facts.accelerator != CUDA or torch.accelerator != CUDA:
         return False
     own, other = (one.version.split(".")[:2] for one in (facts, torch))

@@ -61,9 +61,10 @@ def cpu_build(package: StackPackage, expectations: Expectations) -> Iterable[Fin
     if facts.accelerator in GPU or not (better or unread or package.name == "torch"):
         return
     shown = (*demands(package), *signals_shown(facts), *siblings_shown(better))
-    if not facts.lacks_gpu and (better or package.name == "torch"):
+    lacks_gpu = facts.lacks_gpu or (package.name == "torch" and Version(package.version).local == "cpu")
+    if not lacks_gpu and (better or package.name == "torch"):
         yield Finding(f"not proven that {package.label} is for a GPU: {facts.unread}", shown, undecided=True)
-    elif facts.lacks_gpu and (better or package.name == "torch"):
+    elif better or package.name == "torch":
         built = f" ({facts.local_version})" if facts.local_version else ""
         message = f"{package.label} is a CPU build{built} on {package.target.machine}, although {package.gpu_reason}"
         if pin := _pin(package):

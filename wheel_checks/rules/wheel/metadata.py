@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from packaging.specifiers import SpecifierSet
-
 from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import marker_fault
 from wheel_checks.facts.wheel.expectations import Expectations
@@ -228,18 +226,13 @@ def requires_python(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     if admitted is None or isinstance(wheel.name, Unavailable):
         return
     for major, minor in exact_pythons(wheel.name.tags):
-        if not _admits(admitted, (major, minor)):
+        patches = (f"{major}.{minor}.{patch}" for patch in range(40))
+        if not any(admitted.contains(version, prereleases=True) for version in patches):
             evidence = (Evidence("Requires-Python", own, "METADATA"), Evidence("file name", wheel.file_name))
             message = (
                 f"Requires-Python {own} excludes Python {major}.{minor}, but this wheel is for Python {major}.{minor}"
             )
             yield Finding(message, evidence, _CORRECT)
-
-
-def _admits(wanted: SpecifierSet, python: tuple[int, int], patch: int = 0) -> bool:
-    """Whether Requires-Python includes a Python: any patch release of it, without a ``patch``."""
-    patches = (patch,) if patch else range(40)
-    return any(wanted.contains(f"{python[0]}.{python[1]}.{one}", prereleases=True) for one in patches)
 
 
 @rule(
@@ -251,7 +244,7 @@ def _admits(wanted: SpecifierSet, python: tuple[int, int], patch: int = 0) -> bo
     fix="Use a wheel for that platform and Python; `verify NAME==VERSION` shows which one an installer takes.",
 )
 def installable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """One of the tags is among those of the target, and its Python is in Requires-Python; any patch release of it."""
+    """One of the tags is among those of the target, and its Python is in Requires-Python."""
     target = wheel.target if wheel.is_target_requested else None
     if target is None:
         need(Unavailable("no platform or Python was named", "--platform aarch64, --python 3.12"))
@@ -263,7 +256,6 @@ def installable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         yield Finding(f"the wheel is not built for {target.described}", evidence, fix)
     requires = "" if isinstance(wheel.metadata, Unavailable) else wheel.metadata.requires_python
     admitted = specifiers_or_none(requires)
-    if admitted is not None and not _admits(admitted, target.python, target.patch):
-        python = target.python_full_version if target.patch else ".".join(map(str, target.python))
+    if admitted is not None and not admitted.contains(python := target.python_full_version, prereleases=True):
         evidence = (Evidence("Requires-Python", requires, "METADATA"),)
         yield Finding(f"the wheel requires Python {requires}, not {python}", evidence, fix)

@@ -39,7 +39,8 @@ class CacheDatabase:
 
     A corrupt or foreign file is replaced, with a warning. The database stays closed for the rest of the run when the
     folder cannot be written, and, with a warning, when it belongs to another user, or other processes have locked it
-    for a second.
+    for a second before it was opened. Once it is open, what would have to wait for more than that second in sum is
+    dropped: reading goes on.
     """
 
     def __init__(self, path: Path, schema: str, version: int) -> None:
@@ -93,7 +94,9 @@ class CacheDatabase:
                         _log.info("the cache %s was not used: %s", self._path, error)
                         self._usable = self._connection is not None
                         return
-                    self._usable = self._wait()
+                    if not self._wait():
+                        _log.info("the cache %s was not used: %s", self._path, error)
+                        return
                 except sqlite3.DatabaseError as error:
                     self._disconnect()
                     self._usable = self._rebuild(str(error))
@@ -106,9 +109,8 @@ class CacheDatabase:
                     self._usable = False
 
     def _wait(self) -> bool:
-        """Wait a moment for other processes; False, with a warning, when the run has waited long enough."""
+        """Wait a moment for other processes; False when the run has waited long enough."""
         if self._waited >= _LOCK_TIMEOUT:
-            _log.warning("the cache %s is not used: other processes hold its lock", self._path)
             return False
         started = time.monotonic()
         time.sleep(_PAUSE)
@@ -206,7 +208,7 @@ class CacheDatabase:
                     break
                 except BlockingIOError:
                     if not self._wait():
-                        raise
+                        raise _RefusedError("other processes hold its lock") from None
             yield
         finally:
             os.close(fd)

@@ -65,8 +65,8 @@ class Platform(Protocol):
         """Major and minor version."""
 
     @property
-    def patch(self) -> int:
-        """The patch release, 0 if none is meant."""
+    def python_full_version(self) -> str:
+        """With the patch release, such as ``3.12.4``."""
 
     @property
     def free_threaded(self) -> bool:
@@ -251,8 +251,7 @@ def _parsed(texts: Sequence[str]) -> list[str]:
 
 
 def _options(target: Platform, *, pre: bool) -> list[str]:
-    version = ".".join(map(str, (*target.python, *([target.patch] if target.patch else []))))
-    options = ["--python-platform", python_platform(target), "--python-version", version]
+    options = ["--python-platform", python_platform(target), "--python-version", target.python_full_version]
     options += ["--python", sys.executable, "--format", "pylock.toml", "--no-header", "--no-build"]
     return [*options, *(["--prerelease", "allow"] if pre else [])]
 

@@ -170,7 +170,7 @@ def _of_files(
     return Interpreter(
         path=environment.interpreter,
         found=found or environment.found,
-        version=f"{version}.{environment.patch}" if environment.patch else version,
+        version=f"{version}.{environment.patch}" if environment.patch is not None else version,
         implementation="cpython",
         prefix=environment.path,
         base_prefix=base,
