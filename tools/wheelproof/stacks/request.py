@@ -41,7 +41,8 @@ class StackRequest:
         """The installer that is meant, "pip" or "uv"; "" if it is not known."""
         if self.lock is not None:
             return UV if self.lock.lock.format in (UV, PIXI) else ""
-        return "pip" if requires_hashes(self.requested) else ""
+        is_for_pip = requires_hashes(self.requested) and not self.requested.declared.compiled_by_uv
+        return "pip" if is_for_pip else ""
 
 
 def read_request(

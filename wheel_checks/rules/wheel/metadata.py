@@ -78,7 +78,8 @@ def _was_uploaded_before(wheel: WheelFacts) -> bool:
     "every requirement can be parsed",
     why="One malformed Requires-Dist line makes pip reject the release, and uv, too, unless it can correct the line. "
     "For who installs it that is an error if the installer that is meant rejects it (uv for a uv.lock, pip for a "
-    "requirements file with hashes), and a warning if that is not known and only one of them does.",
+    "requirements file with hashes that uv did not compile), and a warning if that is not known and only one of them "
+    "does.",
     example="`Requires-Dist: triton=>3.6`",
     fix="Write the requirement as PEP 508 specifies, and rebuild the wheel.",
 )
