@@ -286,6 +286,9 @@ def test_what_a_host_must_have_is_named_where_the_answer_is_yes() -> None:
     assert answer(package("torch"), needs).line == "runs on GB200, on hosts with X11"
     assert answer(package("torch", result("WHL601", FAIL)), needs).line.startswith("does not run on GB200: ")
     assert answer(package("torch")).line == "runs on GB200"
+    alone = replace(needs, facts={**needs.facts, "gpu_code": {}})
+    without = "installs on aarch64, Python 3.12, on hosts with X11; nothing in it has code for a GPU"
+    assert answer(alone).line == without
 
 
 def test_an_unchecked_result_that_decides_nothing_leaves_nothing_open() -> None:

@@ -96,7 +96,7 @@ def _words(question: StackQuestion, answer: Answer, gpus: Sequence[str]) -> str:
     if gpus:
         weaker = f" ({_WEAKER[answer.certainty]})" if passes and answer.certainty in _WEAKER else ""
         if passes and not answer.certainty:
-            return f"installs on {question.where}; nothing in it has code for a GPU"
+            return f"installs on {question.where}{question.hosts}; nothing in it has code for a GPU"
         driver = f"driver {question.driver}" if question.driver else ""
         system = joined([part for part in (driver, question.needs if passes else "") if part])
         condition = f" with {system}" if system else ""
