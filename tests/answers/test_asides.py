@@ -19,7 +19,7 @@ def wheel(name: str, *results: CheckResult, reader: Audience = Audience.INSTALLE
 def test_packages_are_counted_and_one_is_named() -> None:
     code, script = result("SEC001", FAIL), result("SEC008", FAIL)
     found = asides([wheel("one", code, code, script), wheel("two", code)])
-    assert found == ("2 packages run code at start-up", "one installs a script with the name of another program")
+    assert found == ("2 packages run code at start-up", "one installs scripts with the names of other programs")
 
 
 def test_what_could_not_be_checked_is_counted_too() -> None:

@@ -116,7 +116,7 @@ def test_the_installer_of_a_lock_is_the_one_that_is_meant(
 def test_what_one_of_two_installers_refuses_is_a_warning_that_names_it(wheelproof: Wheelproof) -> None:
     run = stack(wheelproof, "lenient")
     assert (run.status, "cannot be parsed by pip" in run.out) == (0, True)
-    assert "also: lenient has a requirement that not every installer reads" in run.out
+    assert "also: lenient states requirements that not every installer reads" in run.out
 
 
 def test_a_wheel_for_a_target_is_for_an_installer(wheelproof: Wheelproof, tmp_path: Path) -> None:

@@ -133,10 +133,11 @@ def asides(subjects: Iterable[Subject]) -> tuple[str, ...]:
 
 
 def _aside(rule: str, names: Sequence[str], *, warns: bool) -> str:
-    one, several = ASIDES.get(rule, (f"{{}} has a finding of {rule}", f"{{}} packages have findings of {rule}"))
+    who = names[0] if len(names) == 1 else plural(len(names), "package")
     if not warns:
-        return f"{rule} could not be checked in {names[0] if len(names) == 1 else plural(len(names), 'package')}"
-    return one.format(names[0]) if len(names) == 1 else several.format(len(names))
+        return f"{rule} could not be checked in {who}"
+    phrase = ASIDES.get(rule, f"fail{{s}} {rule}")
+    return f"{who} {phrase.format(s='s' if len(names) == 1 else '')}"
 
 
 def certainty_of(subjects: Iterable[Subject]) -> str:

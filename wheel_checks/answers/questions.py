@@ -63,38 +63,24 @@ FOLLOWS_FROM = {
     "WHL422": ("WHL421",),
 }
 
-# Findings that decide nothing for an installer, in few words: of one package, and of several.
+# Findings that decide nothing for an installer, in few words, about one package ("runs code") or several ("run code").
 ASIDES = {
-    "SEC001": ("{} runs code at start-up", "{} packages run code at start-up"),
-    "SEC002": ("{} replaces sitecustomize or usercustomize", "{} packages replace sitecustomize or usercustomize"),
-    "SEC003": (
-        "{} adds a folder outside the environment to the search path",
-        "{} packages add folders outside the environment to the search path",
-    ),
-    "SEC005": (
-        "{} installs files into a package of another project",
-        "{} packages install files into packages of other projects",
-    ),
-    "SEC006": ("{} installs files into Python itself", "{} packages install files into Python itself"),
-    "SEC007": ("the name of {} resembles that of another project", "the names of {} packages resemble those of others"),
-    "SEC008": (
-        "{} installs a script with the name of another program",
-        "{} packages install scripts with the names of other programs",
-    ),
-    "SEC009": (
-        "an entry point of {} is no reference to an object",
-        "entry points of {} packages are no references to objects",
-    ),
-    "SEC010": ("{} has native code with the name of data", "{} packages have native code with the name of data"),
-    "SEC011": (
-        "{} looks for libraries where others can write",
-        "{} packages look for libraries where others can write",
-    ),
-    "SEC013": ("{} runs code at start-up", "{} files run code at start-up"),
-    "SEC014": ("{} has a program in place of pip, uv or Python", "{} programs are in place of pip, uv or Python"),
-    "WHL106": ("{} has invalid metadata", "{} packages have invalid metadata"),
-    "WHL107": (
-        "{} has a requirement that not every installer reads",
-        "{} packages have requirements that not every installer reads",
-    ),
+    "SEC001": "run{s} code at start-up",
+    "SEC002": "replace{s} sitecustomize or usercustomize",
+    "SEC003": "add{s} folders outside the environment to the search path",
+    "SEC005": "install{s} files into a package of another project",
+    "SEC006": "install{s} files into Python itself",
+    "SEC007": "resemble{s} another project by name",
+    "SEC008": "install{s} scripts with the names of other programs",
+    "SEC009": "register{s} entry points that refer to no object",
+    "SEC010": "contain{s} native code with the name of data",
+    "SEC011": "look{s} for libraries where others can write",
+    "SEC013": "run{s} code at start-up",
+    "SEC014": "contain{s} programs in place of pip, uv or Python",
+    "WHL018": "fit{s} only one of pip and uv",
+    "WHL020": "hinder{s} pip later",
+    "WHL101": "fit{s} only one of pip and uv",
+    "WHL106": "state{s} metadata that not every installer reads",
+    "WHL107": "state{s} requirements that not every installer reads",
+    "WHL125": "fit{s} only one of pip and uv",
 }
