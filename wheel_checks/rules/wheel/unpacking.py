@@ -12,7 +12,7 @@ from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Finding, Fix, Location, need
 from wheel_checks.registry import rule
-from wheel_checks.rules.shared.installers import finding_of
+from wheel_checks.rules.shared.installers import finding_of, installer_evidence
 
 _LONGEST_NAME = 255  # bytes: NAME_MAX of Linux, macOS and Windows alike
 _LONGEST_PATH = 1024  # bytes: PATH_MAX of macOS, the shortest but for old programs of Windows
@@ -43,7 +43,7 @@ def writable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             if parent in files:
                 clashing.add(parent)
                 message = f"{parent} is a file, but also the folder of {member.name}"
-                yield finding_of("file-and-folder", message, _RENAME, place)
+                yield Finding(message, installer_evidence("file-and-folder"), _RENAME, place)
             parent = parent.rpartition("/")[0]
 
 
