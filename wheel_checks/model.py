@@ -204,10 +204,10 @@ class Rule:
     fix: str
     check: Callable[[Any, Any], Iterable[Finding]]
     audience: Audience = Audience.BOTH
-    decides: bool = True
     plugin: str = ""
     sources: tuple[str, ...] = ()
     tested: str = ""
+    decides: bool = True
 
 
 @dataclass(frozen=True, slots=True)

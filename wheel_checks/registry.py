@@ -43,8 +43,8 @@ def rule(
             raise ValueError(f"rule id {rule_id} is retired: {RETIRED[rule_id]}")
         if rule_id in _RULES:
             raise ValueError(f"rule id {rule_id} is already used by {_RULES[rule_id].title!r}")
-        described = Rule(rule_id, title, kind, severity, why, example, fix, check, audience, decides)
-        _RULES[rule_id] = replace(described, sources=tuple(sources), tested=tested)
+        described = Rule(rule_id, title, kind, severity, why, example, fix, check, audience)
+        _RULES[rule_id] = replace(described, sources=tuple(sources), tested=tested, decides=decides)
         return check
 
     return register
