@@ -174,9 +174,13 @@ CASES = [
         "STK101",
         "a torch that was not read, whose version is for the CPU",
         lambda: replace(
-            package("torch", "2.9.1+cpu"), accelerator=AcceleratorFacts("cpu", "", "", (), certainty="declared")
+            package("torch", "2.9.1+cpu", demands=VLLM),
+            accelerator=AcceleratorFacts("cpu", "", "", (), certainty="declared"),
         ),
-        ("torch 2.9.1+cpu is a CPU build on aarch64, although a GPU is required (GB200)",),
+        (
+            "torch 2.9.1+cpu is a CPU build on aarch64, although a GPU is required (GB200); vllm 0.19.0 pins "
+            "torch==2.10.0",
+        ),
     ),
     Case("STK101", "a torch for CUDA", lambda: torch("cuda", "2.11.0")),
     Case(

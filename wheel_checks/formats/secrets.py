@@ -21,7 +21,9 @@ _ALWAYS = (
     r"|client[_-]?secret|auth[_-]?token|security[_-]?token|license[_-]?key|encryption[_-]?key|session[_-]?(?:id|key)"
 )
 _PERHAPS = r"token|pass|signature|sig|sas|auth|bearer|key|cookie|sid|nonce"
-_OF_ANOTHER_THING = r"(?:[_-]?(?:file|path|dir|folder|name|type|ids?|url|len\w*|size|count)\b|s\b|i[sz]|\w*izer|[_-]?(?:storage|manager)\b)"
+_OF_ANOTHER_THING = (
+    r"(?:[_-]?(?:file|path|dir|folder|name|type|ids?|url|len\w*|size|count|storage|manager)\b|s\b|i[sz]|\w*izer)"
+)
 _SECRET_NAME = re.compile(rf"(?i){_ALWAYS}|(?:^|[^a-z])(?:{_PERHAPS})(?![a-z])|token(?!s|iz)")
 _HARMLESS_NAMES = {
     *(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
 from packaging.version import Version
 
@@ -33,6 +34,7 @@ yanked = true
 same-metadata = "platform"
 size-outlier = 1.2
 depth = "links"
+torch-abi = ">=2.9"
 other-files = ["*.asc.zip"]
 
 [[platform]]
@@ -68,6 +70,7 @@ def test_everything_that_it_can_say() -> None:
     expectation = parse_release_expectation(FULL.encode())
 
     assert (expectation.project, expectation.sdist, expectation.yanked) == ("demo", True, True)
+    assert expectation.torch_abi == SpecifierSet(">=2.9")
     assert (expectation.metadata, expectation.depth) == (Agreement.PLATFORM, Depth.LINKS)
     assert (expectation.size_outlier, expectation.other_files) == (1.2, ("*.asc.zip",))
     x86, arm = expectation.platforms

@@ -259,7 +259,7 @@ CASES = [
         "WHL126",
         "a Requires-Python without the requested Python",
         lambda: requested("py3-none-any", X86_64, ">=4"),
-        ("the wheel requires Python >=4, not 3.12",),
+        ("the wheel requires Python >=4, not 3.12.16",),
         evidence=(">=4",),
     ),
     Case(

@@ -1,8 +1,11 @@
-"""WHL526: symbols of a wheel that nothing next to it defines."""
+"""WHL526 and WHL543: symbols of a wheel that nothing next to it defines, or not every torch of a range."""
 
 from __future__ import annotations
 
+import posixpath
 from dataclasses import replace
+
+from packaging.specifiers import SpecifierSet
 
 from tests.rules.case import WARNING, Case
 from tests.support.environments import library
@@ -17,6 +20,7 @@ from wheel_checks.model import need
 
 MODULE = "demo/demo_cuda.cpython-312-aarch64-linux-gnu.so"
 ERROR_NAME = "_ZN3c105ErrorC2ENS_14SourceLocationESs"
+NEW_NAME = "torch_from_blob"
 RAISE = "_ZN2at5raiseEv"
 LACKS_TORCH = (
     f"demo_cuda.cpython-312-aarch64-linux-gnu.so needs at::raise ({RAISE}), which no library next to it defines",
@@ -31,6 +35,14 @@ def with_symbols(*files: UnresolvedFile, unread: str = "", fitting: tuple[str, .
     open_ = ((MODULE, unread),) if unread else ()
     torch = "torch-2.11.0-cp312-cp312-manylinux_2_28_aarch64.whl"
     return replace(facts, links=replace(links, symbols=SymbolFacts(files, open_, 1, "2.11.0", torch, fitting)))
+
+
+def of_torch(*names: str, far: tuple[str, ...] = ()) -> WheelFacts:
+    """A wheel whose module needs these names of torch."""
+    facts = with_symbols()
+    links = need(facts.links)
+    symbols = replace(need(links.symbols), of_torch={MODULE: names}, far=far)
+    return replace(facts, links=replace(links, symbols=symbols))
 
 
 def for_gpus(*names: str) -> WheelFacts:
@@ -147,4 +159,36 @@ CASES = [
         (LACKS_TORCH[0].replace("no library next to it defines", "torch 2.11.0 does not export"),),
     ),
     Case("WHL526", "all is defined", with_symbols),
+    Case(
+        "WHL543",
+        "a name that came with torch 2.11",
+        lambda: of_torch(NEW_NAME),
+        (f"{posixpath.basename(MODULE)} needs {NEW_NAME}, which torch 2.9.0 does not export",),
+        member=MODULE,
+        evidence=(NEW_NAME, ">=2.9"),
+        expectations={"torch_abi": SpecifierSet(">=2.9")},
+    ),
+    Case(
+        "WHL543",
+        "a range that begins with the name",
+        lambda: of_torch(NEW_NAME),
+        expectations={"torch_abi": SpecifierSet(">=2.11")},
+    ),
+    Case("WHL543", "no name of torch", of_torch, expectations={"torch_abi": SpecifierSet(">=99")}),
+    Case(
+        "WHL543",
+        "a torch that is not known",
+        lambda: of_torch(NEW_NAME),
+        ("not proven that the wheel loads with torch >=99: no torch >=99 is known for aarch64",),
+        expectations={"torch_abi": SpecifierSet(">=99")},
+        undecided=True,
+    ),
+    Case(
+        "WHL543",
+        "a file whose symbols are unknown",
+        lambda: of_torch(far=(MODULE,)),
+        (f"not proven that the wheel loads with torch >=2.9: the symbols of {MODULE} were not read",),
+        expectations={"torch_abi": SpecifierSet(">=2.9")},
+        undecided=True,
+    ),
 ]

@@ -59,6 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge the release and print the report. Raises WheelproofError."""
+    from packaging.requirements import Requirement
+
     from wheel_checks.facts.release.expectation import read_release_expectation
     from wheel_checks.facts.wheel.depth import Depth
     from wheel_checks.report import render
@@ -82,7 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.require_attestations:
         depth = Depth.FULL  # an attestation is of all bytes
     judgement = Judgement(selection=output, depth=depth, max_read=max_read(arguments))
-    with open_sources(arguments, output, links=depth.includes(Depth.LINKS), whole=depth is Depth.FULL) as opened:
+    companions = [Requirement(f"torch{expectation.torch_abi}")] if expectation.torch_abi else []
+    links, whole = depth.includes(Depth.LINKS), depth is Depth.FULL
+    with open_sources(arguments, output, links=links, whole=whole, companions=companions) as opened:
         report = judge_release(
             request,
             judgement,

@@ -205,8 +205,9 @@ def _groups(
             listing = candidate.listings[0] if candidate.listings else None
             planned = PlannedWheel(candidate.file_name, candidate.place, listing, listed=listed)
             wheels[file.cells[0].platform if file.cells else ""].append(planned)
+    abi = outline.expectation.torch_abi
     expected = {
-        platform.name: Expectations(platform.accelerator, platform.max_size, gpus=platform.gpus)
+        platform.name: Expectations(platform.accelerator, platform.max_size, gpus=platform.gpus, torch_abi=abi)
         for platform in outline.expectation.platforms
     }
     bound = ELFS_AT_ONCE if depth.includes(Depth.LINKS) else len(candidates)

@@ -103,6 +103,13 @@ def releases_that_export(names: Collection[str], machine: str) -> tuple[str, ...
     return _sorted(found)
 
 
+def missing_exports(names: Iterable[str], version: str, machine: str) -> tuple[str, ...]:
+    """The names that this torch of the table does not export for every Python. Raises FormatError if it is damaged."""
+    exports = torch_exports(version, machine)
+    every = frozenset().union(*exports.libraries.values()) if exports else frozenset()
+    return tuple(name for name in names if export_hash(name) not in every)
+
+
 def known_releases(machine: str) -> tuple[str, ...]:
     """The torch releases in the table for this machine, oldest first, without local parts."""
     return _sorted(_public(row) for row in _table().descriptions if row["machine"] == machine)

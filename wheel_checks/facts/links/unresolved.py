@@ -14,7 +14,7 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -65,7 +65,9 @@ class SymbolFacts:
 
     ``unresolved`` are files that cannot be loaded; ``unread`` are sentences, by file, about what could not be decided;
     ``judged`` counts the files whose symbols were looked up. ``torch`` is the torch version in the closure (or "") from
-    the wheel ``torch_wheel``; ``fitting`` are the torch releases that define all of its missing symbols.
+    the wheel ``torch_wheel``; ``fitting`` are the torch releases that define all of its missing symbols. ``of_torch``
+    are the names of torch that each file needs and none of the wheel's files defines; ``far`` are files whose symbols
+    are unknown.
     """
 
     unresolved: tuple[UnresolvedFile, ...] = ()
@@ -74,6 +76,8 @@ class SymbolFacts:
     torch: str = ""
     torch_wheel: str = ""
     fitting: tuple[str, ...] = ()
+    of_torch: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    far: tuple[str, ...] = ()
 
 
 NOT_LOOKED_UP = Unavailable("no symbol was looked up: the wheel links to no other wheel", "--with torch==2.11.0")
@@ -107,6 +111,16 @@ class Definitions(Protocol):
 def is_of_python(name: str) -> bool:
     """True for a name that the interpreter of Python defines, or none does."""
     return bool(_OF_PYTHON.match(name))
+
+
+def needs_of_torch(files: Mapping[str, ElfFacts]) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
+    """The names of torch that files of one wheel need and none of them defines, by file; and the files not read."""
+    own, _ = _own_definitions(files)
+    needed = {}
+    for path, elf in sorted(files.items()):
+        names = (full.partition("@")[0] for full in (elf.imports.names if isinstance(elf.imports, Imports) else ()))
+        needed[path] = tuple(name for name in names if _OF_TORCH.match(name) and symbol_hash(name) not in own)
+    return needed, tuple(path for path, elf in sorted(files.items()) if isinstance(elf.imports, Missing))
 
 
 def find_unresolved(

@@ -210,7 +210,8 @@ class ReleaseExpectation:
     ``other_files`` are patterns of names of other files in the same place, which are not judged. ``hashes`` maps file
     names to sha256 in hex; when there are any, every file must be among them. ``depth`` is the minimum depth.
     ``pythons`` and ``build_tags`` are defaults for platforms. ``upload_rules`` is the kind of index. ``resolve``: check
-    that the wheels' requirements can be installed today.
+    that the wheels' requirements can be installed today. ``torch_abi`` are the releases of torch that every wheel must
+    load with, as one for the stable ABI of torch does.
     """
 
     project: Filled
@@ -229,6 +230,7 @@ class ReleaseExpectation:
     hashes: Mapping[str, Annotated[str, Made(_digest)]] = field(default_factory=dict)
     pythons: Pythons = ()
     build_tags: tuple[str, ...] = NO_BUILD_TAG
+    torch_abi: Annotated[Versions | None, Key("torch-abi")] = None
 
     def at(self, version: Version) -> ReleaseExpectation:
         """The expectation for one version: the platforms and Pythons whose ``versions`` include it.

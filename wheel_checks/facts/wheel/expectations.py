@@ -59,7 +59,8 @@ class Expectations:
     ``explain`` are sonames whose search is to be shown; ``gpus`` are GPUs that the wheel must run on, and ``drivers``
     their hosts' drivers ("535", "580.95.05"; "none" is no driver). In a stack (``in_stack``) a build for the CPU alone
     is not a fault by itself: STK101 judges which package should be another, and ``of_torch`` is the accelerator
-    expected for the stack's torch. ``host`` has the requirements for a host.
+    expected for the stack's torch. ``host`` has the requirements for a host. ``torch_abi`` are the releases of torch
+    that the wheel must load with.
     """
 
     accelerator: AcceleratorExpectation | None = None
@@ -70,6 +71,7 @@ class Expectations:
     in_stack: bool = False
     of_torch: AcceleratorExpectation | None = None
     host: HostExpectation | None = None
+    torch_abi: SpecifierSet | None = None
 
 
 def parse_expectation(text: str) -> AcceleratorExpectation:

@@ -24,7 +24,13 @@ from wheel_checks.facts.links.known_libraries import is_imported_by
 from wheel_checks.facts.links.linking import LaidOutWheel, LinkFacts, installed_path
 from wheel_checks.facts.links.outline import outline_of
 from wheel_checks.facts.links.torch_exports import TorchExports, releases_that_export, torch_exports
-from wheel_checks.facts.links.unresolved import SymbolFacts, UnresolvedFile, find_unresolved, without_numbers
+from wheel_checks.facts.links.unresolved import (
+    SymbolFacts,
+    UnresolvedFile,
+    find_unresolved,
+    needs_of_torch,
+    without_numbers,
+)
 from wheel_checks.formats.elf.file import ElfFacts
 from wheel_checks.formats.elf.linkage import Exports, hashes_of, symbol_hash
 from wheel_checks.formats.index.page import IndexFile
@@ -122,7 +128,9 @@ class Outlines:
         definitions = OtherDefinitions(outlines, self.exports, target.machine)
         imported = counted_as_imported(links.loaded(), links.roles)
         unresolved, unread, judged = find_unresolved(files, links.closure.needs, imported, definitions)
-        facts = SymbolFacts(unresolved, (*unread, *_without_any_for(unresolved, links, files)), judged)
+        of_torch, far = needs_of_torch(files)
+        unread = (*unread, *_without_any_for(unresolved, links, files))
+        facts = SymbolFacts(unresolved, unread, judged, of_torch=of_torch, far=far)
         if definitions.torch_wheel is not None:
             missing = {name for item in unresolved if item.imported for name in item.of_torch}
             fitting = releases_that_export(tuple(missing), target.machine) if missing else ()
@@ -234,7 +242,8 @@ def _without_any_for(
     opened = {path for path, one in links.roles.items() if one.shown_by and not one.is_for_another}
     for group in groups.values():
         if len(group) > 1 and failing.keys() & opened >= set(group):
-            yield group[0], f"and of {len(group) - 1} more for other versions none fits, if the import opens one"
+            others = f"like {len(group) - 1} more for other versions"
+            yield group[0], f"{others}, it does not fit this torch; the import may open one of them"
 
 
 def _lacks_init(item: MemberSymbols) -> bool:
