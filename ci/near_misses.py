@@ -50,8 +50,8 @@ def main() -> int:
     for row in rows:
         row["known"] = table["fails"].get(row["package"], {}).get(row["machine"], "")
         if row["verdict"] != "PASS":
-            known = f" (right: {row['known']})" if row["known"] and row["verdict"] == "FAIL" else ""
-            print(f"{row['verdict']:9} {row['package']} {row['machine']}: {' | '.join(row['reasons'])}{known}")
+            reason = f" (right: {row['known']})" if row["known"] and row["verdict"] == "FAIL" else ""
+            print(f"{row['verdict']:9} {row['package']} {row['machine']}: {' | '.join(row['reasons'])}{reason}")
     counts = collections.Counter(row["verdict"] for row in rows)
     print(", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()))
     undecided = len(rows) - counts["PASS"] - counts["FAIL"]
