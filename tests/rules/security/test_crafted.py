@@ -161,6 +161,7 @@ INNOCENT: list[tuple[str, Wheel]] = [
     ("a namespace declaration", member("demo-1.0-py3.12-nspkg.pth", NAMESPACE)),
     ("a sitecustomize that a tool uses", member("demo/agent/sitecustomize.py")),
     ("a module called customize", member("customize.py")),
+    ("the module of jupyter", member("jupyter.py", name="jupyter")),
     ("a plugin of pytest", points("[pytest11]\ndemo = demo.plugin\n")),
     ("a vendored torch", member("demo/_vendor/torch/__init__.py")),
     ("its own package next to torch", member("torch_demo/__init__.py", name="torch_demo")),
