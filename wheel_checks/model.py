@@ -309,11 +309,6 @@ class Answer:
     decided_by: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
 
-    def claiming(self, name: str, obligations: tuple[str, ...] = ()) -> Answer:
-        """The answer as one that makes a single claim."""
-        left_open = self.reasons if self.verdict is Verdict.UNDECIDED else ()
-        return replace(self, claims=(Claim(name, self.verdict, obligations, open=left_open),))
-
     @property
     def line(self) -> str:
         """The sentence with its reasons: "does not run on GB200: vllm has no code for it (and 1 more reason)"."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 class Entry:
     """A kernel's name, its family (its folder), a short description, and whether level ``quick`` runs it.
 
+    ``across``: it reads the memory of other GPUs, which no case does: each has all its ranks on one GPU.
+
     ``source`` is the file, module or entry point of an external kernel (``own/sources.py``), "" for ours; ``triton`` is
     False if it is not written in Triton.
     """
@@ -25,11 +27,14 @@ class Entry:
     quick: bool = False
     source: str = ""
     triton: bool = True
+    across: bool = False
 
 
 ENTRIES = (
     Entry("fused_add_rms_norm", "norm", "residual addition and RMS norm, plain or zero-centred", quick=True),
-    Entry("all_reduce_add_rms_norm", "norm", "the same of a sum over ranks, which read each other's memory"),
+    Entry(
+        "all_reduce_add_rms_norm", "norm", "the same of a sum over ranks, which read each other's memory", across=True
+    ),
     Entry("dynamic_per_token_scaled_fp8_quant", "quantization", "one scale for each row"),
     Entry("per_token_group_fp8_quant", "quantization", "one scale for each group of a row, also as UE8M0", quick=True),
     Entry("rms_norm_dynamic_per_token_quant", "quantization", "RMS norm, then one scale for each row"),

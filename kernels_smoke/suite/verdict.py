@@ -8,6 +8,7 @@ from typing import Any
 
 from kernels_smoke.suite.run.plan import Document
 
+NOT_RUN_ACROSS = "not run across GPUs"  # the outcome of a kernel for several GPUs that was run on each alone
 BAD = {"fail", "wrong", "crash", "hang", "refused", "slow", "missed"}
 
 
@@ -18,7 +19,7 @@ def verdict(document: Document, gpus: int = 1) -> dict[str, str]:
     """
     records = [*document.probes, *document.cases, *document.speeds, *document.compiled, *document.mutants]
     bad = [record for record in records if record["outcome"] in BAD and not (_is_warning(record) or _is_gap(record))]
-    unknown = [record for record in records if record["outcome"] == "error"]
+    unknown = [record for record in records if record["outcome"] in {"error", NOT_RUN_ACROSS}]
     if bad:
         return {"verdict": "fail", "message": _say(bad, gpus)}
     if unknown:

@@ -27,6 +27,7 @@ def package(name: str, *results: CheckResult, runs: dict[str, str] | None = None
     """A wheel of a stack, whose rules pass unless ``results`` has them. ``runs`` says how it runs on which GPU."""
     products = [{"name": gpu, "runs": how} for gpu, how in ({"GB200": "native"} if runs is None else runs).items()]
     facts = {"package": name, "version": "1.0", "gpu_code": {"certainty": certainty, "products": products}}
+    facts["native_members"] = {"count": 0}
     return Subject(
         f"{name}-1.0.whl", "wheel", facts=facts, results=_with(results, *OF_WHEELS), reader=Audience.INSTALLER
     )

@@ -7,13 +7,16 @@ from dataclasses import replace
 import pytest
 
 from tests.answers.results import ERROR, FAIL, SKIP, package, result, stack
-from wheel_checks.answers.claims import READS_LIBRARIES, loads
-from wheel_checks.answers.questions import OF_LOADING
+from wheel_checks.answers.claims import loads, of_loading
 from wheel_checks.answers.stack import StackQuestion, answer_stack
 from wheel_checks.answers.wheels import WheelQuestion, answer_wheels
 from wheel_checks.model import CheckResult, Claim, Outcome, Subject, Verdict
 
+OF_LOADING = ("WHL503", "WHL506", "WHL521", "WHL522", "WHL530", "WHL526")
 GB200 = StackQuestion("aarch64, Python 3.12", ("GB200",))
+
+
+UNREAD = result("WHL521", SKIP, message="its libraries were not read (--depth links)")
 
 
 def compiled(name: str, *results: CheckResult, read: bool = True, demand: str = "you ask for it") -> Subject:
@@ -21,8 +24,11 @@ def compiled(name: str, *results: CheckResult, read: bool = True, demand: str = 
     plain = package(name, *results)
     given = {item.rule for item in results}
     facts = {**plain.facts, "native_members": {"count": 2, "known": 2}, "demanded_by": [demand]}
-    rest = tuple(result(rule) for rule in OF_LOADING if rule not in given) if read else ()
-    return replace(plain, facts={**facts, "links": {}} if read else facts, results=(*plain.results, *rest))
+    facts["tags"] = ["cp312-cp312-manylinux_2_28_aarch64"]
+    rest = tuple(result(rule) for rule in OF_LOADING if rule not in given)
+    if not read:
+        return replace(plain, facts=facts, results=(*plain.results, UNREAD))
+    return replace(plain, facts={**facts, "links": {"symbols": 1}}, results=(*plain.results, *rest))
 
 
 def claims(*packages: Subject) -> dict[str, Claim]:
@@ -51,18 +57,42 @@ def test_libraries_that_were_not_read_leave_it_open_and_name_the_option() -> Non
         "not proven: vllm: its libraries were not read (--depth links)",
     )
     loaded = claims(unread)["loads"]
-    assert (loaded.verdict, loaded.command) == (Verdict.UNDECIDED, READS_LIBRARIES)
+    assert (loaded.verdict, loaded.command) == (Verdict.UNDECIDED, "--depth links")
+    assert loaded.open == ("WHL521: vllm: its libraries were not read (--depth links)",)
     assert claims(unread)["has code"].verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize("rule", OF_LOADING)
 @pytest.mark.parametrize(
-    ("outcome", "expected"), [(FAIL, Verdict.FAIL), (ERROR, Verdict.UNDECIDED), (SKIP, Verdict.PASS)]
+    ("outcome", "expected"), [(FAIL, Verdict.FAIL), (ERROR, Verdict.UNDECIDED), (SKIP, Verdict.UNDECIDED)]
 )
 def test_each_obligation_of_loading(rule: str, outcome: Outcome, expected: Verdict) -> None:
-    """What does not apply to a wheel whose libraries were read is skipped."""
     one = compiled("vllm", result(rule, outcome))
     assert (claims(one)["loads"].verdict, verdict(one)[0]) == (expected, expected)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"tags": ["cp312-cp312-linux_aarch64"]}, "WHL503"),
+        ({"links": {}}, "WHL526"),
+        ({"links": {"stable_abi_unread": ["a.abi3.so"]}}, "WHL530"),
+    ],
+)
+def test_a_rule_that_does_not_apply_is_no_obligation(changes: dict[str, object], rule: str) -> None:
+    """No tag promises a glibc, no symbol was to be looked up, or those for the stable ABI are far inside a file."""
+    one = compiled("vllm", result(rule, SKIP))
+    one = replace(one, facts={**one.facts, **changes})
+    assert (loads([one]).verdict, rule in of_loading(one)) == (Verdict.PASS, False)
+    assert ("but not what 1 file for the stable ABI uses of it" in loads([one]).coverage) == (rule == "WHL530")
+
+
+def test_a_finding_about_one_file_counts_although_another_was_not_read() -> None:
+    one = compiled("vllm", result("WHL530", FAIL))
+    assert (
+        loads([replace(one, facts={**one.facts, "links": {"stable_abi_unread": ["b.abi3.so"]}})]).verdict
+        is Verdict.FAIL
+    )
 
 
 @pytest.mark.parametrize("rule", OF_LOADING)
@@ -84,7 +114,7 @@ def test_a_silenced_rule_discharges_nothing(rule: str) -> None:
 def test_which_wheels_must_be_read(name: str, demand: str, requirements: list[str], expected: Verdict) -> None:
     one = compiled(name, read=False, demand=demand)
     one = replace(one, facts={**one.facts, "requirements": requirements, "package": name})
-    assert loads([one])[0].verdict is expected
+    assert loads([one]).verdict is expected
 
 
 def test_what_was_not_named_of_the_system_is_a_condition() -> None:

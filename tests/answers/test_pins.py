@@ -15,7 +15,7 @@ def package(name: str, *results: CheckResult, version: str = "2.7.0", role: str 
 
 
 def install(*results: CheckResult) -> Subject:
-    return Subject("uv: vllm", "install", facts={"installer": "uv"}, results=results or (result("PIN313"),))
+    return Subject("uv: vllm", "install", facts={"installer": "uv"}, results=results or (result("PIN316"),))
 
 
 def test_what_stays() -> None:
@@ -41,7 +41,7 @@ def test_what_is_lost_comes_first() -> None:
 def test_a_warning_loses_nothing() -> None:
     warned = result("PIN313", FAIL, Severity.WARNING, "the install would fail, and change nothing")
 
-    assert answer_prediction([install(warned), package("torch")]).verdict is Verdict.PASS
+    assert answer_prediction([install(warned, result("PIN316")), package("torch")]).verdict is Verdict.PASS
 
 
 def test_what_is_open() -> None:

@@ -1,12 +1,14 @@
-"""The first lines of ``release`` and ``diff``."""
+"""The first line of ``release``."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
 from tests.answers.results import ERROR, FAIL, SKIP, result
-from wheel_checks.answers.release import ReleaseQuestion, answer_difference, answer_release
-from wheel_checks.model import CheckResult, Outcome, Severity, Subject, Verdict
+from wheel_checks.answers.release import ReleaseQuestion, answer_release
+from wheel_checks.model import CheckResult, Outcome, Subject, Verdict
 
 EVERYTHING = ReleaseQuestion(parity=True, accelerators={"a.whl"}, gpus={"a.whl"})
 
@@ -19,7 +21,10 @@ def release(*results: CheckResult) -> Subject:
 
 def file(*results: CheckResult) -> Subject:
     given = {item.rule for item in results}
-    return Subject("a.whl", "wheel", results=(*results, *(result(r) for r in ("REL103", "WHL601") if r not in given)))
+    facts = {"native_members": {"count": 0}}
+    return Subject(
+        "a.whl", "wheel", facts=facts, results=(*results, *(result(r) for r in ("REL103", "WHL601") if r not in given))
+    )
 
 
 def test_yes_and_no() -> None:
@@ -43,16 +48,15 @@ def test_what_is_not_proven_is_not_uploaded(rule: str, outcome: Outcome) -> None
         assert answer_release(ReleaseQuestion(), subjects).verdict is Verdict.PASS  # not requested
 
 
-def test_a_comparison() -> None:
-    pair = Subject("demo 1.0: aarch64 against x86_64", "pair", results=(result("REL201"),))
-    assert answer_difference([pair]).line == "the two sides agree"
-    remark = Subject("demo", "pair", results=(result("REL202", FAIL, Severity.WARNING, message="a file more"),))
-    assert (
-        answer_difference([remark]).line
-        == "the two sides agree, apart from 1 finding that is not an error: a file more"
+def test_the_libraries_of_every_compiled_wheel_are_read() -> None:
+    compiled = replace(file(), facts={"native_members": {"count": 2}})
+    unread = result("WHL521", SKIP, message="its libraries were not read (--depth links)")
+    found = answer_release(ReleaseQuestion(), [release(), replace(compiled, results=(*compiled.results, unread))])
+    assert found.line == (
+        "must not be uploaded: something is not proven: a.whl: its libraries were not read (--depth links)"
     )
-    wrong = Subject("demo", "pair", results=(result("REL201", FAIL, message="CUDA against CPU"),))
-    assert answer_difference([wrong]).line == "the two sides do not agree: CUDA against CPU"
-    unread = Subject("demo", "pair", results=(result("WHL000", ERROR, message="no such file"),))
-    assert answer_difference([unread]).line == "not proven: no such file"
-    assert answer_difference([]).verdict is Verdict.UNDECIDED
+    assert found.claims[1].command == "--depth links"
+    elsewhere = replace(compiled, facts={**compiled.facts, "platform": "macosx_11_0_arm64"})
+    assert answer_release(ReleaseQuestion(), [release(), elsewhere]).line == (
+        "may be uploaded; loading on macosx_11_0_arm64 was not checked"
+    )

@@ -218,6 +218,21 @@ def test_a_driver_without_a_gpu() -> None:
     assert answer(package("torch", result("WHL605", FAIL)), asked=asked).sentence == "does not run with driver 535"
 
 
+def test_a_host_without_a_driver() -> None:
+    asked = StackQuestion("x86_64, Python 3.12", without_driver=True)
+    assert answer(package("torch", result("WHL608")), asked=asked).sentence.startswith(
+        "installs on x86_64, Python 3.12 and imports without a driver; no GPU was specified"
+    )
+    needs = result("WHL608", FAIL, message="torch/_C.so needs libcuda.so.1")
+    assert answer(package("torch", needs), asked=asked).line == (
+        "does not import without a driver: torch: torch/_C.so needs libcuda.so.1"
+    )
+    both = replace(DRIVER_535, without_driver=True)
+    good = package("torch", result("WHL608"), *map(result, OF_DRIVERS))
+    assert answer(good, asked=both).line == "runs on H100 with driver 535 and imports without a driver"
+    assert answer(package("torch", *map(result, OF_DRIVERS)), asked=both).line == "not proven: WHL608 was not run"
+
+
 # Several GPUs.
 
 V100_AND_H100 = StackQuestion("x86_64, Python 3.12", ("V100", "H100"))
@@ -273,7 +288,7 @@ def test_an_open_answer_makes_the_report_undecided() -> None:
 
 def test_the_rules_that_answer_exist() -> None:
     known = {rule.id for rule in all_rules()}
-    assert {*OF_THE_STACK, *OF_A_PACKAGE, *of_gpu_and_driver("a GPU", "580")} <= known
+    assert {*OF_THE_STACK, *OF_A_PACKAGE, *of_gpu_and_driver("a GPU", "580", "none")} <= known
     judged = {
         rule.id for rule in all_rules() if rule.kind in ("stack", "package") and rule.severity is not Severity.NOTE
     }

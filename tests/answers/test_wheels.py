@@ -46,6 +46,23 @@ def test_yes_in_the_words_of_the_question() -> None:
     assert line(WheelQuestion(), wheel()) == "no error was found in torch 2.11.0 for aarch64 (CUDA 13.0 (2.11.0+cu130))"
 
 
+def test_a_host_without_a_driver() -> None:
+    none, both = WheelQuestion(without_driver=True), WheelQuestion("", ("GB200",), "580", without_driver=True)
+    with_driver = [result(rule) for rule in ("WHL605", "WHL606", "WHL607")]
+    assert line(none, wheel(result("WHL608"))) == "torch 2.11.0 for aarch64 imports without a driver"
+    assert line(both, wheel(result("WHL608"), *with_driver)) == (
+        "torch 2.11.0 for aarch64 has code for GB200 with driver 580 and imports without a driver"
+    )
+    assert line(both, wheel(result("WHL608", FAIL, message="_C.so needs libcuda.so.1"), *with_driver)) == (
+        "torch 2.11.0 for aarch64 does not import without a driver: _C.so needs libcuda.so.1"
+    )
+    assert line(none, wheel(result("WHL608", SKIP, message="libraries are not followed"))) == (
+        "torch 2.11.0 for aarch64 is not proven to import without a driver: libraries are not followed"
+    )
+    (found,) = answer_wheels(none, [wheel(result("WHL608", FAIL))])
+    assert [(claim.name, claim.verdict) for claim in found.claims] == [("imports without a driver", Verdict.FAIL)]
+
+
 def test_no() -> None:
     wrong = wheel(result("WHL201", FAIL, message="the wheel is CPU; expected cuda"))
     assert line(CUDA, wrong) == "torch 2.11.0 for aarch64 is not a build for cuda: the wheel is CPU; expected cuda"

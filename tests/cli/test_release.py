@@ -17,7 +17,7 @@ from tests.support.elf import Symbol
 from tests.support.environments import library
 from tests.support.range_server import RangeServer
 from tests.support.simple_index import simple_index
-from tests.support.wheels import WheelBuilder, gpu_library, torch_like
+from tests.support.wheels import WheelBuilder, torch_like
 
 EXPECT = """\
 project = "torch"
@@ -37,10 +37,21 @@ accelerator = "cuda"
 PARITY = '[[parity]]\nplatforms = ["x86_64", "aarch64"]\n'
 
 
+def torch_wheel(
+    kind: str = "cuda", version: str = "2.11.0", machine: str = "aarch64", python: str = "cp312"
+) -> WheelBuilder:
+    """A wheel whose extension module needs all of its libraries."""
+    names = ["torch", "torch_cpu", "torch_python", "c10", "shm", *["torch_cuda", "c10_cuda"] * (kind == "cuda")]
+    needed = [f"lib{name}.so" for name in names]
+    extension = library("", needed, machine, rpath="$ORIGIN/lib", alignment=0x10000)
+    wheel = torch_like(kind, version, machine, python)
+    return wheel.add(f"torch/_C.cpython-3{python[3:]}-{machine}-linux-gnu.so", extension)
+
+
 def torch(version: str = "2.11.0", arm: str = "cuda") -> list[WheelBuilder]:
     """A wheel for each cell; those for aarch64 are built for ``arm``."""
     machines = (("x86_64", "cuda"), ("aarch64", arm))
-    return [torch_like(kind, version, machine, python) for machine, kind in machines for python in ("cp312", "cp313")]
+    return [torch_wheel(kind, version, machine, python) for machine, kind in machines for python in ("cp312", "cp313")]
 
 
 @pytest.fixture
@@ -148,7 +159,7 @@ def test_symbols_that_the_required_torch_does_not_export_stop_it(
 
 def test_a_missing_an_unexpected_and_a_foreign_file(wheelproof: Wheelproof, dist: Path) -> None:
     (dist / torch()[3].file_name).unlink()
-    torch_like(python="cp311").write(dist)
+    torch_wheel(python="cp311").write(dist)
     WheelBuilder("other").write(dist)
 
     run = release(wheelproof, dist, "--format", "json")
@@ -157,7 +168,7 @@ def test_a_missing_an_unexpected_and_a_foreign_file(wheelproof: Wheelproof, dist
     assert failed(run) == {
         "torch 2.11.0": {"REL101"},
         "other-1.0-py3-none-any.whl": {"REL102"},
-        torch_like(python="cp311").file_name: {"REL102"},
+        torch_wheel(python="cp311").file_name: {"REL102"},
     }
     cells = {(cell["platform"], cell["python"]): cell for cell in report_of(run)["subjects"][0]["facts"]["cells"]}
     assert cells["aarch64", "3.13"]["verdict"] == "missing"
@@ -165,7 +176,7 @@ def test_a_missing_an_unexpected_and_a_foreign_file(wheelproof: Wheelproof, dist
 
 
 def test_a_file_that_was_replaced_on_the_index(wheelproof: Wheelproof, dist: Path) -> None:
-    replaced = torch_like().add("torch/extra.py")
+    replaced = torch_wheel().add("torch/extra.py")
     with RangeServer(simple_index(replaced, *torch()[:2], torch()[3])) as server:
         arguments = ("--index-url", server.url("/simple"), "--format", "json")
         run = release(wheelproof, dist, "torch==2.11.0", *arguments)
@@ -179,9 +190,9 @@ def test_a_list_of_hashes(wheelproof: Wheelproof, dist: Path) -> None:
     hashes = "[hashes]\n" + "".join(f'"{name}" = "{digest}"\n' for name, digest in digests.items())
 
     assert release(wheelproof, dist, expect=EXPECT + hashes).status == 0
-    torch_like().add("torch/extra.py").write(dist)
+    torch_wheel().add("torch/extra.py").write(dist)
     run = release(wheelproof, dist, "--format", "json", expect=EXPECT + hashes)
-    assert failed(run) == {torch_like().file_name: {"REL105"}}
+    assert failed(run) == {torch_wheel().file_name: {"REL105"}}
 
 
 def test_a_yanked_file_is_in_the_release(wheelproof: Wheelproof) -> None:
@@ -204,7 +215,7 @@ def test_a_find_links_folder_is_a_target_by_requirement(wheelproof: Wheelproof, 
 
 
 def test_an_exemption_holds_until_its_date(wheelproof: Wheelproof, dist: Path) -> None:
-    torch_like(python="cp311").write(dist)
+    torch_wheel(python="cp311").write(dist)
     entry = '[[ignore]]\nrules = ["REL102"]\nfiles = "*cp311*"\nreason = "tried out"\nuntil = '
 
     exempted = release(wheelproof, dist, "--format", "json", expect=f"{EXPECT}{entry}2999-12-31")
@@ -213,7 +224,16 @@ def test_an_exemption_holds_until_its_date(wheelproof: Wheelproof, dist: Path) -
     assert (exempted.status, failed(exempted)) == (0, {})
     assert "ignored until 2999-12-31, tried out: the file is not expected" in exempted.out
     assert expired.status == 1
-    assert failed(expired) == {"torch 2.11.0": {"REL111"}, torch_like(python="cp311").file_name: {"REL102"}}
+    assert failed(expired) == {"torch 2.11.0": {"REL111"}, torch_wheel(python="cp311").file_name: {"REL102"}}
+
+
+def test_an_exempted_finding_leaves_no_claim_open(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    for wheel in torch("2.10.0", arm="cpu"):
+        wheel.write(tmp_path)
+    entry = '[[ignore]]\nrules = ["REL103", "REL110", "WHL203"]\nfiles = "*"\nreason = "known"\nuntil = 2999-12-31\n'
+
+    assert release(wheelproof, tmp_path, expect=f"{EXPECT}{PARITY}").status == 1
+    assert release(wheelproof, tmp_path, expect=f"{EXPECT}{PARITY}{entry}").status == 0
 
 
 def test_a_wheel_that_cannot_be_read_stops_it_undecided(wheelproof: Wheelproof, dist: Path) -> None:
@@ -239,6 +259,17 @@ def test_the_expectation_sets_the_least_depth(wheelproof: Wheelproof, dist: Path
     assert hashed(expect=EXPECT) == "skip"
     assert hashed("--depth", "full", expect=EXPECT) == "pass"
     assert hashed("--depth", "quick", expect=f'depth = "full"\n{EXPECT}') == "pass"
+
+
+def test_without_compiled_files_nothing_must_be_read(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    WheelBuilder().add("demo/__init__.py").write(tmp_path)
+    expect = 'project = "demo"\npythons = ["3.12"]\ndepth = "quick"\n[[platform]]\nname = "all"\ntags = ["any"]\n'
+
+    run = release(wheelproof, tmp_path, "--format", "json", expect=expect)
+
+    (answer,) = report_of(run)["summary"]["answers"]
+    (loads,) = (claim for claim in answer["claims"] if claim["name"] == "loads")
+    assert (run.status, answer["text"], loads["obligations"]) == (0, "may be uploaded", [])
 
 
 def test_every_format(wheelproof: Wheelproof, dist: Path) -> None:
@@ -300,7 +331,7 @@ def test_the_members_of_many_wheels_are_not_kept(wheelproof: Wheelproof, tmp_pat
     folder.mkdir()
     for python in pythons:
         for machine in ("x86_64", "aarch64"):
-            wheel = torch_like(machine=machine, python=f"cp{python.replace('.', '')}")
+            wheel = torch_wheel(machine=machine, python=f"cp{python.replace('.', '')}")
             for number in range(2_000):
                 wheel.add(f"torch/include/header_{number}.h", b"")
             wheel.write(folder)
@@ -510,7 +541,9 @@ def test_an_expected_version_that_is_not_known_stops(tmp_path: Path, wheelproof:
     folder = tmp_path / "dist"
     folder.mkdir()
     tags = "cp312-cp312-manylinux_2_28_x86_64"
-    WheelBuilder(tags=tags).add("demo/_C.so", gpu_library(needed=["libcudart.so.12"])).write(folder)
+    uses = library("", ["libcudart.so.12"], "x86_64", runpath="$ORIGIN", contents={".nv_fatbin": bytes(16)})
+    wheel = WheelBuilder(tags=tags).add("demo/_C.so", uses)
+    wheel.add("demo/libcudart.so.12", library("libcudart.so.12", machine="x86_64")).write(folder)
     expect = f'project = "demo"\npythons = ["3.12"]\n[[platform]]\nname = "x86_64"\ntags = ["{tags[12:]}"]\n'
     run = release(wheelproof, folder, expect=f'{expect}accelerator = "cuda==12.8"\n')
     assert run.status == 3

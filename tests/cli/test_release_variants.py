@@ -12,6 +12,7 @@ from tests.conftest import Run, Wheelproof
 from tests.support.range_server import RangeServer
 from tests.support.releases import expectation_text
 from tests.support.variant_index import make_release, variant_pages
+from wheel_checks.answers.questions import OF_A_MANYLINUX_TAG, OF_LIBRARIES, OF_THE_STABLE_ABI
 
 X86, ARM, ANY = (["manylinux_2_28_x86_64"], ["manylinux_2_28_aarch64"], ["any"])
 COLUMNS: dict[str, dict[str, Any]] = {
@@ -22,6 +23,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "null": {"variant": "null", "tags": ANY},
     "plain": {"tags": ANY},
 }
+JUDGED = ",".join(("REL", *OF_A_MANYLINUX_TAG, *OF_LIBRARIES, *OF_THE_STABLE_ABI))
 SERVED = """
 [[machine]]
 gpus = ["GH200", "GB200", "H100"]
@@ -36,7 +38,7 @@ def release(wheelproof: Wheelproof, folder: Path, target: str, machines: str, *a
     """The release judged by the six columns and these machines; METADATA differs among variants."""
     path = folder / "demo.toml"
     path.write_text(expectation_text(COLUMNS, machines, same_metadata="none", resolve=False))
-    return wheelproof("release", target, "--expect", str(path), "--select", "REL", *arguments)
+    return wheelproof("release", target, "--expect", str(path), "--select", JUDGED, *arguments)
 
 
 def test_a_release_that_keeps_its_promises_ships(tmp_path: Path, wheelproof: Wheelproof) -> None:

@@ -345,6 +345,28 @@ def test_of_several_gpus_each_is_named_and_one_that_is_wrong_hides_no_other(smok
     ]
 
 
+def test_on_two_gpus_a_kernel_that_was_not_run_across_them_does_not_pass(smoke: Any) -> None:
+    gpus = (H200["uuid"], "GPU-1")
+    right = [case(name, "2 ranks", gpu=gpu) for name in ("all_reduce", "norm") for gpu in gpus]
+    alone = [case("all_reduce", "2 GPUs", "not run across GPUs", "all ranks on one GPU", gpu=gpu) for gpu in gpus]
+    values = document(verdict="undecided", environment=TWO_GPUS, cases=[*right, *alone])
+    run = smoke(prints(values, 3), "--level", "full")
+
+    assert run.status == 3
+    assert first_line(run).startswith("UNDECIDED  2 x NVIDIA H200")
+    assert "1 of 2 kernels correct on each of 2 GPUs" in first_line(run)
+    rows = [re.split(r"  +", line.strip()) for line in run.out.splitlines()]
+    assert ["all_reduce", "2 of 4", "not run across GPUs"] in rows
+    assert ["norm", "2", "pass"] in rows
+    report = json.loads(smoke(prints(values, 3), "--level", "full", "--format", "json").out)
+    verdicts = {subject["id"]: subject["verdict"] for subject in report["subjects"]}
+    assert verdicts["all_reduce on GPU 0"] == "undecided"
+    assert verdicts["norm on GPU 0"] == "pass"
+    assert "1 of 2 cases not run across GPUs: 2 GPUs" in {
+        r["message"] for s in report["subjects"] for r in s["results"]
+    }
+
+
 def test_rates_of_nodes_are_compared_by_a_merge(smoke: Any, wheelproof: Wheelproof, tmp_path: Path) -> None:
     files = []
     for number, bandwidth in enumerate((4.25e12, 4.27e12, 3.5e12, 4.26e12)):

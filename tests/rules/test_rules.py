@@ -50,6 +50,7 @@ from tests.rules.wheel import (
     record_cases,
     symbols_cases,
     systems_cases,
+    without_driver_cases,
 )
 from tests.support.wheel_facts import findings, judged
 from wheel_checks.catalogue import all_rules
@@ -76,6 +77,7 @@ MODULES = (
     linking_cases,
     symbols_cases,
     systems_cases,
+    without_driver_cases,
     gpu_code_cases,
     security_cases,
     security_change_cases,

@@ -118,5 +118,7 @@ def _wheel(made: Made, version: str) -> WheelBuilder:
         contents: Mapping[str, bytes] = {".nv_fatbin": section(fat_binary(*made.code))} if made.code else {}
         machine = AARCH64 if made.machine == "aarch64" else X86_64
         name = "demo/_C_cuda.so" if made.code else "demo/_C.so"
-        wheel.add(name, Elf(machine=machine, needed=made.needed, contents=contents).build().data)
+        wheel.add(name, Elf(machine=machine, needed=made.needed, runpath="$ORIGIN", contents=contents).build().data)
+        for needed in made.needed:
+            wheel.add(f"demo/{needed}", Elf(machine=machine, soname=needed).build().data)
     return wheel

@@ -10,18 +10,29 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from wheel_checks.answers.evidence import Evidence, Reason, gather, package_name
-from wheel_checks.answers.questions import OF_LOADING, TORCH
+from wheel_checks.answers.evidence import Evidence, gather
+from wheel_checks.answers.questions import (
+    OF_A_MANYLINUX_TAG,
+    OF_LIBRARIES,
+    OF_SYMBOLS,
+    OF_THE_STABLE_ABI,
+    OF_UNREAD_LIBRARIES,
+    TORCH,
+)
 from wheel_checks.model import Claim, Outcome, Subject, Verdict
-from wheel_checks.phrases import joined
+from wheel_checks.phrases import joined, plural
 
 LOADS = "loads"
-READS_LIBRARIES = "--depth links"
 _NAME = re.compile(r"[\w.-]+", re.ASCII)
+_OPTION = re.compile(r"\((--[a-z-]+ \w+)\)$")  # that closes an open obligation, at the end of its reason
 
 
 def claim(
-    name: str, subjects: Iterable[tuple[Subject, Collection[str]]], gpu: str = "", denies: Collection[str] = ()
+    name: str,
+    subjects: Iterable[tuple[Subject, Collection[str]]],
+    gpu: str = "",
+    coverage: str = "",
+    denies: Collection[str] = (),
 ) -> Claim:
     """A claim about subjects, each with the rules that it must have passed; "" is no ``gpu``.
 
@@ -32,37 +43,54 @@ def claim(
         rules |= dict.fromkeys(obligations)
         own = tuple(result for result in subject.results if result.rule in obligations or result.rule in denies)
         evidence += gather(replace(subject, results=own), obligations, gpu)
-    return made(name, evidence, tuple(rules))
+    return made(name, evidence, rules, coverage)
 
 
-def made(name: str, evidence: Evidence, obligations: tuple[str, ...], coverage: str = "", command: str = "") -> Claim:
-    """A claim by its evidence. ``command`` is shown only if something is open."""
+def made(name: str, evidence: Evidence, obligations: Iterable[str], coverage: str = "") -> Claim:
+    """A claim by its evidence, with the option that closes what is open."""
     is_open = evidence.verdict is Verdict.UNDECIDED
-    left_open = evidence.reasons if is_open else ()
-    return Claim(name, evidence.verdict, obligations, coverage, left_open, command if is_open else "")
+    left_open = tuple(f"{rule}: {text}" if rule else text for rule, text in evidence.by_rule) if is_open else ()
+    options = [match[1] for text in left_open if (match := _OPTION.search(text))]
+    return Claim(name, evidence.verdict, tuple(obligations), coverage, left_open, *options[:1])
 
 
-def loads(packages: Sequence[Subject], *, every: bool = False) -> tuple[Claim, Evidence]:
-    """The claim that every library and symbol that an import of the packages needs is there, and its evidence.
+def loads(packages: Sequence[Subject], *, every: bool = False) -> Claim:
+    """The claim that every library and symbol that an import of the packages needs is there.
 
     It is about the wheels with compiled files that were requested, or that require torch; torch's own symbols are those
     of a table. The other wheels of a stack are compiled for a platform tag alone, which pip and uv compare. ``every``
     makes it a claim about all wheels with compiled files.
     """
-    concerned = [package for package in packages if _must_be_read(package) or (every and _is_compiled(package))]
-    read = [package for package in packages if "links" in package.facts]
-    evidence = Evidence()
-    for package in read:
-        own = tuple(r for r in package.results if r.rule in OF_LOADING and r.outcome is not Outcome.SKIP)
-        run = {result.rule for result in package.results}
-        silenced = [Reason("", f"{rule} was not run") for rule in OF_LOADING if rule not in run]
-        evidence += gather(replace(package, results=own), ()) + Evidence(left_open=tuple(silenced))
-    unread = [package_name(package) for package in concerned if package not in read]
-    for name in unread:
-        evidence += Evidence(left_open=(Reason("", f"its libraries were not read ({READS_LIBRARIES})", name),))
-    total = len(read) + len(unread)
-    coverage = f"the libraries of {len(read)} of {total} compiled wheels were read" if total else ""
-    return made(LOADS, evidence, OF_LOADING if total else (), coverage, READS_LIBRARIES), evidence
+    subjects = [(package, rules) for package in packages if (rules := of_loading(package, every=every))]
+    read = sum("links" in package.facts for package, _ in subjects)
+    coverage = f"the libraries of {read} of {len(subjects)} compiled wheels were read" if subjects else ""
+    if unread := sum(len(_without_symbols(package)) for package, _ in subjects):
+        coverage += (
+            f", but not what {plural(unread, 'file')} for the stable ABI {'uses' if unread == 1 else 'use'} of it"
+        )
+    return claim(LOADS, subjects, coverage=coverage)
+
+
+def of_loading(package: Subject, *, every: bool = False) -> tuple[str, ...]:
+    """The rules that say whether the package loads, or why that is unknown; none if :func:`loads` is not about it."""
+    links = package.facts.get("links")
+    if links is None:
+        return OF_UNREAD_LIBRARIES if _is_compiled(package) and (every or _must_be_read(package)) else ()
+    is_manylinux = any("manylinux" in tag for tag in package.facts.get("tags", ()))
+    judged = {result.rule for result in package.results if result.outcome is not Outcome.SKIP}
+    stable = not _without_symbols(package) or judged.issuperset(OF_THE_STABLE_ABI)
+    return (
+        *OF_A_MANYLINUX_TAG * is_manylinux,
+        *OF_LIBRARIES,
+        *OF_THE_STABLE_ABI * stable,
+        *OF_SYMBOLS * ("symbols" in links),
+    )
+
+
+def _without_symbols(package: Subject) -> Sequence[str]:
+    """The files for the stable ABI whose symbols were not read."""
+    unread: Sequence[str] = package.facts.get("links", {}).get("stable_abi_unread", ())
+    return unread
 
 
 def on_hosts(subjects: Iterable[Subject]) -> str:
@@ -77,12 +105,12 @@ def is_requested(package: Subject) -> bool:
 
 
 def _is_compiled(package: Subject) -> bool:
-    return bool(package.facts.get("native_members", {}).get("count"))
+    """Whether a wheel has compiled files; one that could not be read may have some."""
+    return package.kind == "wheel" and bool(package.facts.get("native_members", {"count": 1})["count"])
 
 
 def _must_be_read(package: Subject) -> bool:
-    facts = package.facts
-    if not _is_compiled(package) or facts.get("package") == TORCH:
+    if package.facts.get("package") == TORCH:
         return False
-    required = (_NAME.match(str(requirement)) for requirement in facts.get("requirements", ()))
+    required = (_NAME.match(str(requirement)) for requirement in package.facts.get("requirements", ()))
     return is_requested(package) or any(name is not None and name[0] == TORCH for name in required)

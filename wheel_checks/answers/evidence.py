@@ -12,6 +12,7 @@ from wheel_checks.model import Audience, CheckResult, Outcome, Severity, Subject
 from wheel_checks.phrases import and_more, joined, plural, summarised
 
 _RANK = (Verdict.PASS, Verdict.UNDECIDED, Verdict.FAIL)
+IGNORED = "ignored until "  # begins the message of a finding that the expectation of a release knows and accepts
 UNREAD = "WHL000"  # is in for all rules of a subject that could not be read
 _NAMED = 2  # packages that a reason names
 _KIND = "distribution"  # the fact of a package: "wheel", "sdist" or "none"
@@ -57,10 +58,15 @@ class Evidence:
     @property
     def reasons(self) -> tuple[str, ...]:
         """The deciding reasons, one sentence for each rule: the reasons against, else undecided points."""
+        return tuple(dict.fromkeys(sentence for _, sentence in self.by_rule))
+
+    @property
+    def by_rule(self) -> tuple[tuple[str, str], ...]:
+        """The deciding reasons as sentences, each with the id of its rule."""
         groups: dict[tuple[str, bool], list[Reason]] = {}
         for reason in self.no or self.left_open:
             groups.setdefault((reason.rule, reason.is_plain), []).append(reason)
-        return tuple(map(_sentence, groups.values()))
+        return tuple((rule, _sentence(reasons)) for (rule, _), reasons in groups.items())
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -116,7 +122,8 @@ def _counts_as(result: CheckResult, subject: Subject, deciding: Collection[str])
             return Verdict.FAIL
         is_open = result.rule in deciding and result.rule in OPEN_BY_A_WARNING
         return Verdict.UNDECIDED if is_open else Verdict.PASS
-    if subject.is_open(result) or (result.outcome is Outcome.SKIP and result.rule in deciding):
+    is_unchecked = result.outcome is Outcome.SKIP and not result.message.startswith(IGNORED)
+    if subject.is_open(result) or (is_unchecked and result.rule in deciding):
         return Verdict.UNDECIDED
     return Verdict.PASS
 

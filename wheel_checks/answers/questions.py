@@ -7,11 +7,17 @@ OF_THE_STACK = ("STK104", "STK105", "STK106", "STK107")
 OF_A_PACKAGE = ("STK101", "STK102", "STK103", "STK124")
 # Faults of a lock, or of expectations. Elsewhere these rules are skipped, and leave nothing open.
 OF_A_LOCK = ("STK110", "STK111", "STK112", "STK113", "STK114", "STK115", "STK120", "STK121", "STK122")
-OF_LOADING = ("WHL503", "WHL506", "WHL521", "WHL522", "WHL526", "WHL530")  # of each wheel whose libraries were read
+OF_LIBRARIES = ("WHL506", "WHL521", "WHL522")  # of each wheel whose libraries were read
+OF_A_MANYLINUX_TAG = ("WHL503",)
+OF_THE_STABLE_ABI = ("WHL530",)  # of a wheel whose symbols for it were read
+OF_SYMBOLS = ("WHL526",)  # of a wheel with torch or a whole stack next to it
+OF_A_RANGE_OF_TORCH = ("WHL543",)  # that a release must load with
+OF_UNREAD_LIBRARIES = ("WHL521",)  # says why they were not read
 TORCH = "torch"  # its own symbols are known by a table
 OF_A_GPU = ("WHL601",)
 OF_A_DRIVER = ("WHL605",)
 OF_A_DRIVER_AND_A_GPU = ("WHL606", "WHL607")
+OF_NO_DRIVER = ("WHL608",)
 OF_AN_EXPECTATION = ("WHL201",)
 OF_AN_INSTALLED_EXPECTATION = ("WHL715",)
 OF_INSTALLED_GPU_CODE = ("WHL731",)
@@ -20,6 +26,20 @@ OF_PARITY = ("REL110",)  # if the expectation requires it
 OF_A_RELEASED_ACCELERATOR = ("REL103",)  # of a file for whose platform one is expected
 
 OF_PROVENANCE = ("WHL421", "WHL422")  # that were requested: of each file
+
+OF_A_CHANGED_PACKAGE = ("PIN311", "PIN314", "PIN315")
+OF_AN_INSTALL = ("PIN316",)  # that is predicted
+
+# What two wheels of one release are compared in, and the rules that judge it; the last two need a deeper look.
+LIBRARIES, GPU_CODE = "libraries", "GPU code"
+OF_A_PAIR = {
+    "accelerator": ("REL201",),
+    "requirements": ("REL204",),
+    "files": ("REL202", "REL203", "REL206"),
+    LIBRARIES: ("REL207",),
+    GPU_CODE: ("REL205",),
+}
+OF_TWO_SETS = ("REL208",)
 
 # The rules about code that a wheel runs, and paths that it writes.
 OF_WHAT_RUNS = "SEC"
@@ -40,9 +60,13 @@ def of_driver(gpu: object) -> tuple[str, ...]:
     return (*OF_A_DRIVER, *(OF_A_DRIVER_AND_A_GPU if gpu else ()))
 
 
-def of_gpu_and_driver(gpu: object, driver: object) -> tuple[str, ...]:
-    """The rules that say whether a wheel runs on a GPU, with a driver; without those that were not requested."""
-    return (*(OF_A_GPU if gpu else ()), *(of_driver(gpu) if driver else ()))
+def of_gpu_and_driver(gpu: object, driver: object, without_driver: object) -> tuple[str, ...]:
+    """The rules that say whether a wheel runs on a GPU, and with or without a driver, of those that were requested."""
+    return (
+        *(OF_A_GPU if gpu else ()),
+        *(of_driver(gpu) if driver else ()),
+        *(OF_NO_DRIVER if without_driver else ()),
+    )
 
 
 # A finding as a reason, in few words.

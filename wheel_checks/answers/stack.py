@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from wheel_checks.answers.claims import LOADS, claim, is_requested, loads, on_hosts
+from wheel_checks.answers.claims import LOADS, claim, is_requested, loads, of_loading, on_hosts
 from wheel_checks.answers.evidence import Evidence, Reason, certainty_of, gather
 from wheel_checks.answers.questions import (
     OF_A_DRIVER,
@@ -13,6 +13,7 @@ from wheel_checks.answers.questions import (
     OF_A_PACKAGE,
     OF_FITTING,
     OF_FOREIGN_FILES,
+    OF_NO_DRIVER,
     OF_THE_STACK,
     of_driver,
     of_gpu_and_driver,
@@ -30,8 +31,9 @@ _WEAKER = {
 class StackQuestion:
     """The question: ``where`` is the target for people ("aarch64, Python 3.12"), ``gpus`` are names of products.
 
-    ``driver`` is the version of NVIDIA's driver, or several ("535 and 580"), "" when none was given. ``needs`` is what
-    was not named of the system: "driver 580 or newer and glibc 2.28 or newer", ``hosts`` what else the wheels assume.
+    ``driver`` is the version of NVIDIA's driver, or several ("535 and 580"), "" when none was given;
+    ``without_driver``: the import on a host that has none. ``needs`` is what was not named of the system: "driver 580
+    or newer and glibc 2.28 or newer", ``hosts`` what else the wheels assume.
     """
 
     where: str
@@ -39,6 +41,7 @@ class StackQuestion:
     driver: str = ""
     what: str = ""
     needs: str = ""
+    without_driver: bool = False
     hosts: str = ""
 
 
@@ -65,24 +68,24 @@ def answer_stack(
 def _answer(
     question: StackQuestion, gpu: str, stack: Subject, packages: Sequence[Subject], others: Sequence[Subject]
 ) -> Answer:
-    of_wheels = of_gpu_and_driver(gpu, question.driver)
+    of_wheels = of_gpu_and_driver(gpu, question.driver, question.without_driver)
     evidence = gather(stack, OF_THE_STACK)
-    for package in sorted(packages, key=lambda package: not is_requested(package)):
-        deciding = OF_A_PACKAGE if package.kind == "package" else (*OF_A_PACKAGE, *of_wheels)
+    for package in sorted(packages, key=lambda one: (one.facts.get("package") != "torch", not is_requested(one))):
+        deciding = OF_A_PACKAGE if package.kind == "package" else (*OF_A_PACKAGE, *of_wheels, *of_loading(package))
         evidence += gather(package, deciding, gpu)
     for other in others:
         evidence += gather(other, ())
     if not packages and evidence.verdict is Verdict.PASS:
         evidence += Evidence(left_open=(Reason("", "nothing was resolved"),))
-    load, of_loading = loads(packages)
-    evidence += Evidence(left_open=of_loading.left_open)
     installable = [(stack, OF_THE_STACK), *((package, OF_A_PACKAGE) for package in packages)]
-    claims = [claim("installs", installable, denies=(OF_FOREIGN_FILES,)), load]
+    claims = [claim("installs", installable, denies=(OF_FOREIGN_FILES,)), loads(packages)]
     wheels = [package for package in packages if package.kind == "wheel"]
     if gpu:
         claims.append(claim("has code", [(wheel, OF_A_GPU) for wheel in wheels], gpu))
     if question.driver:
         claims.append(claim("driver", [(wheel, of_driver(gpu)) for wheel in wheels]))
+    if question.without_driver:
+        claims.append(claim("imports without a driver", [(wheel, OF_NO_DRIVER) for wheel in wheels]))
     certainty = certainty_of(packages) if gpu else ""
     reasons, rules = evidence.reasons, evidence.rules
     answer = Answer(evidence.verdict, "", question.what, reasons, certainty, rules, tuple(claims))
@@ -93,20 +96,24 @@ def _words(question: StackQuestion, answer: Answer, gpus: Sequence[str]) -> str:
     if answer.verdict is Verdict.UNDECIDED:
         return f"not proven to run on {joined(gpus)}" if len(question.gpus) > len(gpus) else "not proven"
     passes = answer.verdict is Verdict.PASS
+    if not passes and set(answer.decided_by) == set(OF_NO_DRIVER):
+        return "does not import without a driver"
+    without = " and imports without a driver" if passes and question.without_driver else ""
     if gpus:
         weaker = f" ({_WEAKER[answer.certainty]})" if passes and answer.certainty in _WEAKER else ""
-        if passes and not answer.certainty:
-            return f"installs on {question.where}{question.hosts}; nothing in it has code for a GPU"
         driver = f"driver {question.driver}" if question.driver else ""
         system = joined([part for part in (driver, question.needs if passes else "") if part])
         condition = f" with {system}" if system else ""
         hosts = question.hosts if passes else ""
-        return f"{'runs' if passes else 'does not run'} on {joined(gpus)}{condition}{hosts}{weaker}"
+        runs = f"{'runs' if passes else 'does not run'} on {joined(gpus)}{condition}{hosts}{weaker}"
+        if passes and not answer.certainty:
+            runs = f"installs on {question.where}{hosts}; nothing in it has code for a GPU"
+        return f"{runs}{without}"
     if passes:
         load = " and loads" if any(claim.name == LOADS and claim.obligations for claim in answer.claims) else ""
         driver = f" and runs with driver {question.driver}" if question.driver else ""
-        where = f"{question.where}{driver}{question.hosts}"
-        return f"installs{load} on {where}; no GPU was specified: --gpu GB200 checks whether it runs"
+        no_gpu = "no GPU was specified: --gpu GB200 checks whether it runs"
+        return f"installs{load} on {question.where}{driver}{without}{question.hosts}; {no_gpu}"
     if not set(OF_A_DRIVER).isdisjoint(answer.decided_by):
         return f"does not run with driver {question.driver}"
     fits = any(rule in OF_FITTING for rule in answer.decided_by)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from wheel_checks.answers.claims import LOADS, claim, loads, on_hosts
+from wheel_checks.answers.claims import LOADS, claim, loads, of_loading, on_hosts
 from wheel_checks.answers.evidence import Evidence, certainty_of, gather, of_being_checked, package_name
 from wheel_checks.answers.questions import (
     OF_A_GPU,
     OF_AN_EXPECTATION,
-    OF_LOADING,
+    OF_NO_DRIVER,
     OF_PROVENANCE,
     of_driver,
     of_gpu_and_driver,
@@ -28,14 +28,20 @@ _NAMED = 3  # wheels that are named when many are answered for together
 class WheelQuestion:
     """The question about wheels: ``expect`` is the value of ``--expect``, ``gpus`` are names of products.
 
-    ``driver`` is the version of NVIDIA's driver, or several ("535 and 580"), "" when none was given. ``provenance``:
-    the attestations of the files.
+    ``driver`` is the version of NVIDIA's driver, or several ("535 and 580"), "" when none was given;
+    ``without_driver``: the import on a host that has none. ``provenance``: the attestations of the files.
     """
 
     expect: str = ""
     gpus: tuple[str, ...] = ()
     driver: str = ""
     provenance: bool = False
+    without_driver: bool = False
+
+    @property
+    def of_running(self) -> tuple[str, ...]:
+        """The rules about the GPUs and drivers that were requested."""
+        return of_gpu_and_driver(self.gpus, self.driver, self.without_driver)
 
 
 def answer_wheels(question: WheelQuestion, subjects: Sequence[Subject]) -> tuple[Answer, ...]:
@@ -58,10 +64,12 @@ def _others(subjects: Sequence[Subject]) -> Iterator[Answer]:
 
 def _answer(question: WheelQuestion, wheel: Subject) -> Answer:
     expected = gather(wheel, OF_AN_EXPECTATION) if question.expect else Evidence()
-    evidence = expected + gather(wheel, of_gpu_and_driver(question.gpus, question.driver))
+    evidence = expected + gather(wheel, question.of_running)
     evidence += of_being_checked([wheel])
     if question.provenance:
         evidence += gather(wheel, OF_PROVENANCE)
+    if _is_read(wheel):
+        evidence += gather(wheel, of_loading(wheel))
     certainty = certainty_of([wheel]) if question.gpus else ""
     claims = tuple(_claims(question, wheel))
     answer = Answer(evidence.verdict, "", label_of(wheel), evidence.texts, certainty, evidence.rules, claims)
@@ -74,12 +82,18 @@ def _claims(question: WheelQuestion, wheel: Subject) -> Iterator[Claim]:
         ("is a build", question.expect, OF_AN_EXPECTATION),
         ("has code", question.gpus, OF_A_GPU),
         ("driver", question.driver, of_driver(question.gpus)),
+        ("imports without a driver", question.without_driver, OF_NO_DRIVER),
         ("attested", question.provenance, OF_PROVENANCE),
     ):
         if is_wanted:
             yield claim(name, [(wheel, rules)])
-    if "links" in wheel.facts and {result.rule for result in wheel.results}.issuperset(OF_LOADING):
-        yield loads([wheel])[0]
+    if _is_read(wheel):
+        yield loads([wheel])
+
+
+def _is_read(wheel: Subject) -> bool:
+    """Whether its libraries were read, and no rule about them was deselected."""
+    return "links" in wheel.facts and {result.rule for result in wheel.results}.issuperset(of_loading(wheel))
 
 
 def label_of(wheel: Subject) -> str:
@@ -98,19 +112,21 @@ def _words(question: WheelQuestion, answer: Answer, wheel: Subject) -> str:
     if answer.verdict is Verdict.UNDECIDED:
         wanted = [f"be a build for {question.expect}"] if question.expect else []
         wanted += [_statement(question, "run", "have", loaded)] if question.gpus or question.driver else []
+        wanted += ["import without a driver"] if question.without_driver else []
         return f"{subject} is not proven to {' and to '.join(wanted or ['be in order'])}"
     if is_no and question.expect and not set(OF_AN_EXPECTATION).isdisjoint(answer.decided_by):
         return f"{subject} is not a build for {question.expect}"
-    if is_no and not set(of_gpu_and_driver(question.gpus, question.driver)).isdisjoint(answer.decided_by):
+    if is_no and not set(OF_NO_DRIVER).isdisjoint(answer.decided_by):
+        return f"{subject} does not import without a driver"
+    if is_no and not set(question.of_running).isdisjoint(answer.decided_by):
         return f"{subject} does not run {_where(question)}"
     if is_no:
         return f"{subject} is not in order"
     claims = [is_a_build(wheel)] if question.expect else []
     claims += _runs(question, answer.certainty, wheel, loaded=loaded)
-    hosts = on_hosts([wheel])
-    return (
-        f"{subject} {joined(claims)}{hosts}" if claims else f"no error was found in {subject} ({wheel.headline}){hosts}"
-    )
+    claims += ["imports without a driver"] if question.without_driver else []
+    yes = f"{subject} {joined(claims)}" if claims else f"no error was found in {subject} ({wheel.headline})"
+    return f"{yes}{on_hosts([wheel])}"
 
 
 def _runs(question: WheelQuestion, certainty: str, wheel: Subject, *, loaded: bool) -> list[str]:
@@ -158,6 +174,7 @@ def _together(question: WheelQuestion, answers: Sequence[Answer]) -> Answer:
     wheels = plural(len(answers), "wheel")
     claims = [f"a build for {question.expect}"] if question.expect else []
     claims += [f"able to run {_where(question)}"] if question.gpus or question.driver else []
+    claims += ["able to import without a driver"] if question.without_driver else []
     good = joined(claims) or "without an error"
     if not bad and not left_open:
         return Answer(Verdict.PASS, f"all {wheels} are {good}")

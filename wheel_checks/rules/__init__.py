@@ -86,6 +86,7 @@ MODULES = {
     "wheel.metadata": ("wheel",),
     "wheel.publishing": ("wheel",),
     "wheel.record": ("wheel",),
+    "wheel.without_driver": ("wheel",),
 }
 
 

@@ -18,6 +18,7 @@ from kernels_smoke.suite.run.gpus import EXCLUSIVE, INSTANCE, VISIBLE, GpuRun, m
 from kernels_smoke.suite.run.jobs import PROBE_TIMEOUT, Options, followed, on_gpu, once
 from kernels_smoke.suite.run.plan import Document, processors, resumed
 from kernels_smoke.suite.run.timing_jobs import measure_on, time_again, time_on
+from kernels_smoke.suite.verdict import NOT_RUN_ACROSS
 
 SANITIZER_TIMEOUT = 300.0
 GROUPS = 7  # children on a GPU that start at once: with 16, each waited five seconds for CUDA, and then for the others
@@ -62,6 +63,7 @@ def judge(
         firsts = [next(run for run in runs if run.gpu["target"] == target) for target in targets]
         checks = [job for run in firsts if run.may_go_on for job in _memory_checks(options, entries, run)]
         crew.run(checks, at_once=min(8, processors()), in_lane=in_lane)
+    _note_not_run_across(entries, runs)
 
 
 def _cases_on(
@@ -112,6 +114,22 @@ def _cases_on(
     return early
 
 
+def _note_not_run_across(entries: Sequence[Entry], runs: Sequence[GpuRun]) -> None:
+    """Record that kernels which read the memory of other GPUs were judged on one GPU only."""
+    whole = _whole(runs)
+    for run in whole if len(whole) > 1 else []:
+        for entry in entries:
+            if entry.across and run.may_go_on:
+                message = "each case has the inputs of all its ranks on one GPU"
+                record = {"kind": "case", "kernel": entry.name, "case": f"{len(whole)} GPUs", "outputs": {}}
+                run.document.add(record | {"outcome": NOT_RUN_ACROSS, "message": message, "seconds": 0.0})
+
+
+def _whole(runs: Sequence[GpuRun]) -> list[GpuRun]:
+    """The GPUs that can reach one another: MIG instances cannot."""
+    return [run for run in runs if not run.uuid.startswith(INSTANCE)]
+
+
 def _heavy_probes(options: Options, run: GpuRun) -> Iterator[Job]:
     """The probes that take seconds, each in its own child; torch.compile takes ten, and no kernel needs it.
 
@@ -126,10 +144,9 @@ def _heavy_probes(options: Options, run: GpuRun) -> Iterator[Job]:
 
 def _nccl(options: Options, document: Document, runs: Sequence[GpuRun]) -> Job:
     """An all-reduce over the GPUs of the run; MIG instances have none."""
-    whole = [run.uuid for run in runs if not run.uuid.startswith(INSTANCE)]
     arguments = {"device": "cuda", "target": runs[0].gpu["target"], "slowness": options.slowness, "names": ["nccl"]}
     job = once("probes.probing:heavy", arguments, document, PROBE_TIMEOUT)
-    return replace(job, environment={VISIBLE: ",".join(whole)})
+    return replace(job, environment={VISIBLE: ",".join(run.uuid for run in _whole(runs))})
 
 
 def _memory_checks(options: Options, entries: Sequence[Entry], run: GpuRun) -> list[Job]:

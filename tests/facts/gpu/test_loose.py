@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+from tests.support.fatbin import TOOLKIT_NOTE, cubin_head
 from tests.support.wheel_facts import MemorySource, archive_of, facts_of
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.gpu import reading as gpu_reading
@@ -84,6 +85,17 @@ def test_files_of_one_kind_in_one_folder_are_one_library() -> None:
         "demo/amd/*.hsaco": ("exact", {"gfx942": 1}),
         "demo/amd/*.co": ("exact", {"gfx90a:xnack-": 1}),
     }
+
+
+def test_the_toolkit_of_files_and_the_version_of_their_ptx() -> None:
+    wheel = WheelBuilder("demo", "1.0").add("demo/a_sm90.cubin", cubin_head(7, 124, 90))
+    wheel.add("demo/b_sm100.cubin", cubin_head(8, 1, 100 << 8) + TOOLKIT_NOTE % b"12.8")
+    wheel.add("demo/c_sm90.cubin", cubin_head(8, 1, 90 << 8)).add("demo/d_sm100.cubin", cubin_head(8, 1, 100 << 8))
+    wheel.add("demo/e.ptx", b"//\n.version 8.7\n.target sm_90\n").add("demo/f.ptx", b".target sm_90\n")
+    cubins, ptx = (code for _, code in read(wheel, exact=True).known)
+    assert cubins.toolkits == {"12.4": 1, "12.8": 1, "ABI 8": 1, "ABI 8 from sm_100": 1}
+    assert ptx.toolkits == {"PTX 8.7": 1, "": 1}
+    assert ptx.ptx_isa == {"compute_90": "8.7"}
 
 
 def test_of_many_files_some_are_read_of_each_architecture(monkeypatch: pytest.MonkeyPatch) -> None:

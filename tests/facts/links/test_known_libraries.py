@@ -8,6 +8,7 @@ from wheel_checks.data import load
 from wheel_checks.facts.links.known_libraries import (
     brought_with,
     host_program_of,
+    needs_no_driver,
     nvidia_package,
     plugin_feature,
     preloader_of,
@@ -106,3 +107,9 @@ def test_every_row_names_its_source_with_a_date() -> None:
 
     assert rows
     assert [row for row in rows if "pattern" not in row or not row.get("source")] == []
+
+
+def test_libraries_that_need_none_of_the_driver() -> None:
+    assert needs_no_driver("libcublasLt.so.13")
+    assert not needs_no_driver("libcudnn_engines_runtime_compiled.so.9")
+    assert not needs_no_driver("libcublas.so")

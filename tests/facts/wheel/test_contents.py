@@ -191,7 +191,7 @@ from pathlib import Path
 from tests.facts.wheel.test_contents import Reading
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.sources.http import cache_database
-cache_database._PATIENCE = 600.0  # a busy machine may keep a lock for long
+cache_database._LOCK_TIMEOUT = 600.0  # a busy machine may keep a lock for long
 
 class Server:
     requests = []

@@ -7,6 +7,7 @@ import tomllib
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def test_what_nvcc_made_is_listed_as_cuobjdump_lists_it(name: str) -> None:
 
 def test_an_entry() -> None:
     data = fat_binary(Image("sm_100a", size=321, compression="zstd"))
-    assert read_fatbins(data) == (GpuEntry("elf", 100, "a", 328, "zstd"),)
+    assert read_fatbins(data) == (GpuEntry("elf", 100, "a", 328, "zstd", toolkit="ABI 8 from sm_100"),)
 
 
 def test_a_kind_that_we_do_not_know_is_listed_all_the_same() -> None:
@@ -62,7 +63,7 @@ def test_a_kind_that_we_do_not_know_is_listed_all_the_same() -> None:
 def test_a_compression_that_we_do_not_know_is_told_from_none() -> None:
     data = bytearray(fat_binary(Image("sm_90", size=200)))
     data[16 + 16 : 16 + 20] = struct.pack("<I", 197)  # the size as compressed
-    assert read_fatbins(bytes(data)) == (GpuEntry("elf", 90, "", 200, "unknown"),)
+    assert read_fatbins(bytes(data)) == (GpuEntry("elf", 90, "", 200, "unknown", toolkit="ABI 8"),)
 
 
 def test_the_summary_of_a_section() -> None:
@@ -88,7 +89,7 @@ def test_summaries_add_up_to_the_less_certain_one() -> None:
     declared = GpuCode({"sm_90": 0, "sm_80": 0}, "declared", {})
     assert (exact + exact).certainty == "exact"
     assert exact + declared == GpuCode(
-        {"sm_90": 1, "sm_100": 1, "sm_80": 0}, "declared", {frozenset({"sm_90", "sm_100"}): 1}
+        {"sm_90": 1, "sm_100": 1, "sm_80": 0}, "declared", {frozenset({"sm_90", "sm_100"}): 1}, {}, {"ABI 8": 1}
     )
 
 
@@ -205,12 +206,40 @@ def test_any_bytes_are_read_or_refused_alike_in_one_piece_and_in_chunks(data: by
 
 @quick
 @given(st.lists(st.binary(max_size=100), max_size=30))
-def test_what_is_held_between_chunks_is_less_than_a_header(chunks: list[bytes]) -> None:
+def test_what_is_held_between_chunks_is_bounded(chunks: list[bytes]) -> None:
     scanner = FatbinScanner()
     with suppress(FormatError):
         for chunk in chunks:
             scanner.feed(chunk)
-            assert len(scanner._held) < 64
+            assert len(scanner._held) < 256
+
+
+@pytest.mark.parametrize(
+    ("images", "toolkits"),
+    [
+        ((Image("sm_90", abi=7, release="12.4"), Image("compute_90", ptx_isa="8.4")), {"12.4": 1}),
+        ((Image("sm_90", abi=7, compression="lz4"), Image("compute_90", ptx_isa="8.7")), {"PTX 8.7": 1}),
+        ((Image("sm_90", abi=7, compression="lz4"), Image("sm_100", compression="lz4")), {"ABI 7": 1}),
+        ((Image("sm_75", compression="zstd"), Image("sm_100", compression="zstd")), {"ABI 8": 1}),
+        ((Image("sm_100", compression="zstd"),), {"ABI 8 from sm_100": 1}),
+        ((Image("sm_100", abi=9),), {"": 1}),
+        ((Image("sm_100", release="12.8"),), {"ABI 8 from sm_100": 1, "12.8": 0}),
+        ((Image("sm_90", abi=7, release="99.9"),), {"ABI 7": 1}),
+        (("lto_80",), {}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("size", [1, 7, 100, 1 << 20])
+def test_the_toolkit_of_a_compiled_file(images: tuple[Image | str, ...], toolkits: dict[str, int], size: int) -> None:
+    data = section(fat_binary(*images))
+    assert scan(data, size).toolkits == toolkits
+    assert scan(data + data, size).toolkits == {toolkit: 2 * count for toolkit, count in toolkits.items()}
+
+
+@pytest.mark.parametrize("name", ["zstd.fatbin", "plain.fatbin", "default.fatbin"])
+def test_nvcc_of_cuda_13_shows_its_toolkit(name: str) -> None:
+    assert set(scan(REAL[name]).toolkits) <= {"PTX 9.0", "ABI 8", "13.0"}
+    assert scan(REAL[name]).toolkits
 
 
 def skipping(data: bytes, size: int) -> GpuCode:
@@ -227,8 +256,9 @@ def skipping(data: bytes, size: int) -> GpuCode:
 def test_leaving_payloads_out_makes_no_difference(data: bytes, size: int) -> None:
     def outcome(read: Callable[[bytes, int], GpuCode]) -> GpuCode | str:
         try:
-            return read(data, size)
+            code = read(data, size)
         except FormatError as error:
             return str(error)
+        return replace(code, toolkits={one: count for one, count in code.toolkits.items() if count})  # not by texts
 
     assert outcome(skipping) == outcome(scan)

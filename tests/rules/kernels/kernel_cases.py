@@ -218,6 +218,19 @@ CASES = [
         evidence=("OutOfResources: shared memory",),
     ),
     Case(
+        "KRN204",
+        "a kernel for several GPUs ran on each alone",
+        lambda: kernel(case("norm", "2 ranks"), case("norm", "2 GPUs", "not run across GPUs", "all ranks on one GPU")),
+        ("1 of 2 cases not run across GPUs: 2 GPUs",),
+        evidence=("all ranks on one GPU",),
+        undecided=True,
+    ),
+    Case(
+        "KRN201",
+        "a kernel for several GPUs that is right on each alone",
+        lambda: kernel(case("norm", "2 ranks"), case("norm", "2 GPUs", "not run across GPUs")),
+    ),
+    Case(
         "KRN205",
         "automatic mutants are missed",
         lambda: kernel(*(mutant("norm", f"m{n}", outcome) for n, outcome in enumerate(("caught", "missed", "skip")))),

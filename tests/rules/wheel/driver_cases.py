@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.rules.case import Case
 from tests.rules.wheel.gpu_code_cases import library
 from tests.support.elf import X86_64, Elf
-from tests.support.fatbin import Image
+from tests.support.fatbin import TOOLKIT_NOTE, Image, cubin_head
 from tests.support.wheel_facts import facts_of
 from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.facts.gpu.targets import parse_gpus
@@ -29,7 +29,32 @@ def cuda(*labels: str | Image, name: str = "demo_cu13", **others: bytes) -> Whee
 
 def torch(kind: str = "cuda") -> WheelFacts:
     """torch 2.11.0 for CUDA 13.0, or another build of it."""
-    return facts_of(torch_like(kind, "2.11.0", "x86_64"))
+    wheel = torch_like(kind, "2.11.0", "x86_64")
+    if kind == "cuda":
+        wheel.add("torch/lib/libtorch_cuda_linalg.so", Elf(machine=X86_64, needed=("libcudart.so.13",)).build().data)
+    return facts_of(wheel)
+
+
+def static(*texts: str, name: str = "demo") -> WheelFacts:
+    """A wheel with a library that the CUDA runtime is linked into, with these texts."""
+    rodata = b"\0".join([b"", *(text.encode() for text in texts), b""])
+    wheel = plain(name).add("demo/_C.so", Elf(machine=X86_64, contents={".rodata": rodata}).build().data)
+    return facts_of(wheel, depth=Depth.GPU, drivers=("580",))
+
+
+def cubin(abi: int, e_version: int, note: str = "", sm: int = 90) -> WheelFacts:
+    """A wheel with a cubin as a file, and no runtime."""
+    flags = sm << 8 if abi >= 8 else sm
+    data = cubin_head(abi, e_version, flags) + (TOOLKIT_NOTE % note.encode() if note else b"")
+    return facts_of(plain("demo_cu12").add(f"demo/k_sm{sm}.cubin", data), drivers=("580",))
+
+
+def alternatives(**needed: str) -> WheelFacts:
+    """A wheel with a library for each CUDA, of which it loads one."""
+    wheel = plain()
+    for cuda, soname in needed.items():
+        wheel.add(f"demo/libdemo_{cuda}.so", Elf(machine=X86_64, needed=(soname,)).build().data)
+    return facts_of(wheel, drivers=("580",))
 
 
 def plain(name: str = "demo", version: str = "1.0") -> WheelBuilder:
@@ -45,7 +70,11 @@ def linked(*needed: str, soname: str = "") -> WheelBuilder:
     return wheel.add(f"demo/lib/{soname}", Elf(machine=X86_64, soname=soname).build().data) if soname else wheel
 
 
-OLD, NEW = library(["sm_90"], machine=X86_64), library(["sm_90", "sm_110"], machine=X86_64)
+OLD = library([Image("sm_90", abi=7)], machine=X86_64)
+NEW = library(["sm_90", "sm_110"], machine=X86_64)
+SIGN = "/cudart.shm.%x.%x.%llx"
+SINCE_12 = "is using CUDA Dynamic Parallelism, but the current configuration, like MPS, does not support it"
+SINCE_13 = 'Duplicate entry kernels named "%s" detected. The Runtime will use the first'
 TOO_OLD = (
     "driver 535 does not run the wheel: CUDA 13.0 needs driver 580 or later; driver 535 supports up to CUDA 12.2",
 )
@@ -70,13 +99,18 @@ CASES = [
     Case(
         "WHL605",
         "a wheel for CUDA that does not say which",
-        lambda: cuda("sm_90", name="demo"),
+        lambda: facts_of(plain("demo_cu12").add("demo/_C_cuda.so", library(["sm_90"], machine=X86_64))),
         ("not known whether driver 580 runs the wheel: the wheel's CUDA version is unknown",),
         expectations=on("580"),
         undecided=True,
     ),
     Case("WHL605", "CUDA 13 on its first driver", torch, expectations=on("580,595.10")),
-    Case("WHL605", "CUDA 12 on a newer driver", lambda: cuda("sm_90", name="demo_cu12"), expectations=on("580,525")),
+    Case(
+        "WHL605",
+        "CUDA 12 on a newer driver",
+        lambda: cuda(Image("sm_90", abi=7), name="demo_cu12"),
+        expectations=on("580,525"),
+    ),
     Case("WHL605", "a wheel without code that a toolkit compiled", lambda: cuda(name="demo"), expectations=on("450")),
     Case(
         "WHL605",
@@ -133,24 +167,128 @@ CASES = [
     Case(
         "WHL605",
         "one of its libraries is for an older CUDA",
-        lambda: cuda("sm_90", name="demo", libdemo_cuda126=b"", libdemo_cuda130=b""),
+        lambda: alternatives(cuda126="libcudart.so.12", cuda130="libcudart.so.13"),
         expectations=on("535"),
     ),
     Case(
         "WHL605",
         "the only one of its libraries with code for the GPU is for a newer CUDA",
         lambda: cuda("sm_90", "sm_110", name="demo", ops_cuda126=OLD, ops_cuda130=NEW),
-        (
-            "driver 570 does not run the wheel: CUDA 13.0 needs driver 580 or later; driver 570 supports up to CUDA "
-            "12.8",
-        ),
+        ("driver 570 does not run the wheel: CUDA 13 needs driver 580 or later; driver 570 supports up to CUDA 12.8",),
         expectations=on("570", "Thor"),
     ),
     Case(
         "WHL605",
         "another of its libraries has code for the GPU, too",
-        lambda: cuda("sm_90", "sm_110", name="demo", ops_cuda126=OLD, ops_cuda130=NEW),
+        lambda: cuda(Image("sm_90", abi=7), name="demo", ops_cuda126=OLD, ops_cuda130=NEW),
         expectations=on("570", "H100"),
+    ),
+    Case(
+        "WHL605",
+        "a static runtime of CUDA 13, in a package named after CUDA 12",
+        lambda: static(SIGN, SINCE_12, SINCE_13, name="demo_cu12"),
+        ("driver 575 does not run the wheel: CUDA 13 needs driver 580 or later; driver 575 supports up to CUDA 12.9",),
+        evidence=("CUDA 13",),
+        expectations=on("575"),
+    ),
+    Case("WHL605", "a static runtime of CUDA 12", lambda: static(SIGN, SINCE_12), expectations=on("525,580")),
+    Case(
+        "WHL605",
+        "a compiler in a package named after CUDA 12",
+        lambda: facts_of(
+            plain("nvidia_cuda_nvcc_cu12").add("nvidia/nvvm/libdevice/libdevice.10.bc", b"BC\xc0\xde" + bytes(64)),
+            depth=Depth.GPU,
+            drivers=("450",),
+        ),
+        expectations=on("450"),
+    ),
+    Case("WHL605", "its texts without the runtime", lambda: static(SINCE_12, SINCE_13), expectations=on("450")),
+    Case(
+        "WHL605",
+        "a cubin that names CUDA 13.0 in its note",
+        lambda: cubin(8, 1, "13.0", 100),
+        (
+            "driver 570 does not run the wheel: CUDA 13.0 needs driver 580 or later; driver 570 supports up to CUDA "
+            "12.8",
+        ),
+        expectations=on("570"),
+    ),
+    Case("WHL605", "a cubin that names CUDA 12.8", lambda: cubin(8, 1, "12.8", 100), expectations=on("525,570,580")),
+    Case(
+        "WHL605",
+        "a cubin of CUDA 12.4 by e_version",
+        lambda: cubin(7, 124),
+        (
+            "driver 520 does not run the wheel: CUDA 12.4 needs driver 525.60.13 or later; driver 520 supports up to "
+            "CUDA 11.8",
+        ),
+        expectations=on("520"),
+    ),
+    Case("WHL605", "the same on a driver of its major", lambda: cubin(7, 124), expectations=on("525,580")),
+    Case(
+        "WHL605",
+        "a cubin for sm_100 that does not say whether CUDA 12 or 13 made it",
+        lambda: cubin(8, 1, "", 100),
+        (
+            "not known whether driver 575 runs the wheel: its code is of CUDA 12 or newer (0 of 1 compiled file show "
+            "it)",
+        ),
+        expectations=on("575"),
+        undecided=True,
+    ),
+    Case("WHL605", "the same on a driver of CUDA 13", lambda: cubin(8, 1, "", 100), expectations=on("580")),
+    Case(
+        "WHL605",
+        "a cubin of an ABI that no table has",
+        lambda: cubin(9, 1),
+        ("not known whether driver 580 runs the wheel: its code is of an unknown CUDA (0 of 1 compiled file show it)",),
+        expectations=on("580"),
+        undecided=True,
+    ),
+    Case(
+        "WHL605",
+        "cubins of the old ABI, of CUDA 12 or older",
+        lambda: cuda(Image("sm_90", abi=7, compression="lz4"), name="demo"),
+        ("not known whether driver 520 runs the wheel: its code is of CUDA 12 or older",),
+        expectations=on("520"),
+        undecided=True,
+    ),
+    Case(
+        "WHL605",
+        "the same next to PTX of CUDA 12.8",
+        lambda: cuda(
+            Image("sm_90", abi=7, compression="lz4"), Image("compute_90", ptx_isa="8.7", compression="lz4"), name="demo"
+        ),
+        (
+            "driver 520 does not run the wheel: CUDA 12.8 needs driver 525.60.13 or later; driver 520 supports up to "
+            "CUDA 11.8",
+        ),
+        expectations=on("520"),
+    ),
+    Case(
+        "WHL605",
+        "one of its files is of CUDA 13, of another nothing shows it",
+        lambda: facts_of(
+            plain().add("demo/_C.so", library(["sm_90"], [Image("sm_100", abi=9)], machine=X86_64)), depth=Depth.GPU
+        ),
+        ("driver 575 does not run the wheel: CUDA 13 needs driver 580 or later; driver 575 supports up to CUDA 12.9",),
+        expectations=on("575", "H100"),
+    ),
+    Case(
+        "WHL605",
+        "code that does not show its CUDA, on a driver that the table does not have",
+        lambda: cubin(9, 1),
+        ("not known whether driver 700 runs CUDA of an unknown version: the table of drivers does not list it",),
+        expectations=on("700"),
+        undecided=True,
+    ),
+    Case(
+        "WHL605",
+        "a library of CUDA 13 in a wheel of CUDA 12",
+        lambda: cuda(Image("sm_90", abi=7), name="demo_cu12", extra=library(["sm_90"], machine=X86_64)),
+        ("not known whether driver 575 runs the wheel, which has libraries for CUDA 12 and 13",),
+        expectations=on("575"),
+        undecided=True,
     ),
     Case(
         "WHL606",

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--depth",
         choices=["quick", "links", "gpu", "full"],
-        help="as in `wheelproof verify`; at least the depth that the expectation requires (default: that depth)",
+        help="as in `wheelproof verify`; at least the depth of the expectation, which is links by default",
     )
     allow_tree(parser, NAMES_FILES, "expect")
     parser.add_argument(

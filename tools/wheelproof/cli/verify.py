@@ -136,7 +136,7 @@ def run(arguments: argparse.Namespace) -> int:
         tuple(arguments.driver),
     )
     depth = Depth(arguments.depth)
-    if arguments.beside and not depth.includes(Depth.LINKS):
+    if (arguments.beside or expectations.without_driver) and not depth.includes(Depth.LINKS):
         depth = Depth.LINKS
     if arguments.provenance:
         depth = Depth.FULL  # an attestation is of all bytes

@@ -7,10 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from wheel_checks.answers.release import answer_difference
+from wheel_checks.answers.difference import answer_difference
+from wheel_checks.answers.questions import GPU_CODE, LIBRARIES
 from wheel_checks.errors import FormatError, WheelproofError
 from wheel_checks.facts.difference.pairing import Pairing, pair_files
 from wheel_checks.facts.difference.wheels import Difference, compare_wheels
+from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules
@@ -22,6 +24,7 @@ from wheelproof.wheels.judging import read_planned, unreadable
 from wheelproof.wheels.model import Judgement, PlannedWheel, Progress, Silent
 
 KINDS = ("pair", "comparison")  # subject kinds of this command's rules
+_DEEPER = {LIBRARIES: Depth.LINKS, GPU_CODE: Depth.GPU}  # parts that are compared from a depth on
 PAIRS_AT_ONCE = 2  # more take no less time and more memory, for heads and tails of ELF files of both wheels
 
 
@@ -52,7 +55,7 @@ def diff(
     Raises UsageError for an unknown rule prefix, and SourceError when a side has no wheel, or its index or folder
     cannot be read.
     """
-    progress = progress or Silent()
+    progress, at = progress or Silent(), judgement.depth
     opened = OpenReport("diff")
     rules = judgement.selection.rules_by_kind(KINDS)
     a, b = ({wheel.file_name: wheel for wheel in wheels_of(side, planner)} for side in sides)
@@ -80,7 +83,7 @@ def diff(
         judgement.selection,
         cost=client.cost,
         local=sum(item.local_bytes for item in compared),
-        answers=[answer_difference(subjects)],
+        answers=[answer_difference(subjects, [part for part, depth in _DEEPER.items() if not at.includes(depth)])],
     )
     return Comparison(report, {item.subject.id: item.difference for item in compared if item.difference})
 

@@ -10,7 +10,7 @@ from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.gpu.expected import HostExpectation
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.wheel.expectations import Expectations
-from wheel_checks.model import CheckResult, Outcome, Report, Severity, Subject, Verdict
+from wheel_checks.model import CheckResult, Claim, Outcome, Report, Severity, Subject, Verdict
 from wheel_checks.rules.host.cause import KIND
 from wheel_checks.runner import run_rules
 from wheelproof.doctor import summary
@@ -70,8 +70,10 @@ def make_report(
     showing.selection.rules(KIND)  # for the error of a prefix that means nothing
     host = replace(host, results=tuple(showing.selection.kept(host.results)))
     overview = summary.overview(known, diagnosis, detail=showing.detail, more=notes)
-    answer = answer_host(known, diagnosis, examination.results, examination.expected).claiming("computes")
+    answer = answer_host(known, diagnosis, examination.results, examination.expected)
     errors = [r for r in host.results if r.outcome is Outcome.FAIL and r.severity is Severity.ERROR]
     if answer.verdict is Verdict.FAIL and not errors:
         answer = replace(answer, verdict=Verdict.UNDECIDED)  # the deciding rule was not selected, or was ignored
+    left_open = answer.reasons if answer.verdict is Verdict.UNDECIDED else ()
+    answer = replace(answer, claims=(Claim("computes", answer.verdict, open=left_open),))
     return opened.close((host, *more), showing.selection, overview=overview, answers=(answer,))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
+from wheel_checks.answers.evidence import IGNORED
 from wheel_checks.facts.release.expectation import Exemption
 from wheel_checks.facts.release.facts import ReleaseFacts
 from wheel_checks.model import CheckResult, Outcome, Subject
@@ -23,7 +24,7 @@ def _judged(results: Iterable[CheckResult], exemptions: Sequence[Exemption]) -> 
     for result in results:
         reason = next((e for e in exemptions if result.rule.startswith(tuple(map(str.upper, e.rules)))), None)
         if result.outcome is Outcome.FAIL and reason is not None:
-            message = f"ignored until {reason.until}, {reason.reason}: {result.message}"
+            message = f"{IGNORED}{reason.until}, {reason.reason}: {result.message}"
             yield replace(result, outcome=Outcome.SKIP, message=message)
         else:
             yield result

@@ -174,6 +174,7 @@ def _question(release: ReleaseFacts, *, attested: bool) -> ReleaseQuestion:
     }
     return ReleaseQuestion(
         bool(release.expectation.parity),
+        release.expectation.torch_abi is not None,
         {name for name, found in served.items() if any(platform.accelerator for platform in found)},
         {name for name, found in served.items() if any(platform.gpus for platform in found)},
         {file.file_name for file in release.files} if attested else frozenset(),

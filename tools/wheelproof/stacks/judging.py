@@ -16,6 +16,7 @@ from wheel_checks.facts.stack.needs import stack_needs
 from wheel_checks.formats.index.digests import WrongMetadataError
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.model import Audience, Rule, Subject, Unavailable
+from wheel_checks.phrases import joined
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.uv.resolver import NoSolutionError
 from wheel_checks.targets.target import Target
@@ -26,7 +27,7 @@ from wheelproof.stacks.request import StackRequest
 from wheelproof.stacks.table import JudgedStack, headline, package_facts, table
 from wheelproof.wheels.indexes import with_offers
 from wheelproof.wheels.judging import machine_subjects, unreadable
-from wheelproof.wheels.model import JudgedWheel, Judgement, requested_drivers
+from wheelproof.wheels.model import JudgedWheel, Judgement
 from wheelproof.wheels.resolving import UndecidedConflictError
 
 if TYPE_CHECKING:  # few packages have variants, and few runs name GPUs
@@ -148,13 +149,20 @@ def _not_looked_at(name: str, target: Target, error: WheelproofError) -> Subject
 
 def _question(judgement: Judgement, target: Target, machine: Machine | None = None) -> StackQuestion:
     """The question about one target, or one of its machines."""
-    gpus, driver = gpus_there(judgement.expectations.gpus, target.machine), requested_drivers(judgement.expectations)
+    expected = judgement.expectations
+    gpus, driver, without = (
+        gpus_there(expected.gpus, target.machine),
+        joined(expected.named_drivers),
+        expected.without_driver,
+    )
     names = tuple(gpu.name for gpu in gpus)
     if machine is not None:
         names, driver = tuple(filter(None, [machine.gpu])), machine.driver if driver else ""
+        without = without and not machine.driver
     python = f"{target.python[0]}.{target.python[1]}{'t' if target.free_threaded else ''}"
     where = f"{target.machine}, Python {python}"
-    return StackQuestion(where, names, driver, f"{where}, {machine.label}" if machine else where)
+    what = f"{where}, {machine.label}" if machine else where
+    return StackQuestion(where, names, driver, what, without_driver=without)
 
 
 def gpus_there(gpus: tuple[Product, ...], machine: str) -> tuple[Product, ...]:

@@ -92,7 +92,12 @@ def _table(shown: JudgedStack, fail_on: FailOn) -> Table:
     report = Report("stack", "", "", 0.0, tuple(shown.packages), fail_on)
     verdicts = {id(subject): report.verdict_of(subject) for subject in shown.packages}
     notable = [s for s in shown.packages if verdicts[id(s)] is not Verdict.PASS or _has_accelerator(s)]
-    notable.sort(key=lambda s: (_ORDER.index(verdicts[id(s)]), not gpu_label(s), not is_requested(s)))
+    notable.sort(
+        key=lambda s: (
+            *(_ORDER.index(verdicts[id(s)]), s.facts.get("package") != "torch"),
+            *(not _has_accelerator(s), not gpu_label(s), not is_requested(s)),
+        )
+    )
     rows = tuple(
         (
             str(subject.facts.get("package", subject.id)),
@@ -103,9 +108,10 @@ def _table(shown: JudgedStack, fail_on: FailOn) -> Table:
         )
         for subject in notable[:_MOST_ROWS]
     )
-    counted = [f"{len(notable) - len(rows)} more with an accelerator"] if len(notable) > len(rows) else []
+    left = sum(map(_has_accelerator, shown.packages)) - sum(map(_has_accelerator, notable[:_MOST_ROWS]))
+    counted = [f"{left} more with an accelerator"] if left else []
     without = "without one" if counted else "without an accelerator"
-    counted += [f"{rest} {without}"] if (rest := len(shown.packages) - len(notable)) else []
+    counted += [f"{rest} {without}"] if (rest := len(shown.packages) - len(rows) - left) else []
     title = f"{shown.stack.facts.get('target', shown.stack.id)}: {plural(len(shown.packages), 'package')}"
     title += f", of which {joined(counted)} are not listed (-v lists them)" if counted else ""
     states = {(number, 4): verdicts[id(subject)] for number, subject in enumerate(notable[:_MOST_ROWS])}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from wheel_checks.answers.wheels import WheelQuestion
 from wheel_checks.facts.wheel.expectations import Expectations
-from wheelproof.wheels.model import requested_drivers
+from wheel_checks.phrases import joined
 
 
 def question_of(expected: Expectations, *, provenance: bool = False) -> WheelQuestion:
     """The question of the command line."""
     expect = str(expected.accelerator) if expected.accelerator else ""
-    return WheelQuestion(expect, tuple(gpu.name for gpu in expected.gpus), requested_drivers(expected), provenance)
+    gpus, drivers = tuple(gpu.name for gpu in expected.gpus), joined(expected.named_drivers)
+    return WheelQuestion(expect, gpus, drivers, provenance, expected.without_driver)

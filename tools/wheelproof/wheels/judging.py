@@ -127,8 +127,9 @@ def _read(
         glance=_is_of_cuda(planned) and not (_to_be_shown(expected) or judgement.depth.includes(Depth.GPU)),
         upload=judgement.upload,
         first_use=not expected.in_stack,
+        drivers=expected.named_drivers,
     )
-    if judgement.depth is Depth.LINKS and _is_others_business(planned):
+    if judgement.depth is Depth.LINKS and not expected.without_driver and _is_others_business(planned):
         facts = read(depth=Depth.QUICK)
         if not _links_to_requested(facts, planned):
             return facts, ()
@@ -307,9 +308,9 @@ def read_planned(
     glance: bool = False,
     upload: bool = False,
     first_use: bool = False,
+    drivers: tuple[str, ...] = (),
 ) -> WheelFacts:
-    """The facts of one wheel. ``accelerator``, ``gpus``, ``max_read``, ``presence``, ``glance``, ``upload`` and
-    ``first_use`` are as in ``Request``; ``variants`` reads its variant metadata.
+    """The facts of one wheel. ``variants`` reads its variant metadata; all others are as in ``Request``.
 
     Raises SourceError if bytes cannot be had.
     """
@@ -333,6 +334,7 @@ def read_planned(
         glance,
         upload,
         first_use,
+        drivers,
     )
     source = _open(planned, client)
     try:

@@ -12,7 +12,6 @@ from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.index.page import IndexFile, OtherListing
 from wheel_checks.model import Subject
-from wheel_checks.phrases import joined
 from wheel_checks.targets.target import Target
 from wheelproof.reporting import EVERY_RULE, Selection
 
@@ -58,15 +57,6 @@ class Judgement:
     depth: Depth = Depth.QUICK
     max_read: int = MAX_READ
     upload: bool = False
-
-
-def requested_drivers(expected: Expectations) -> str:
-    """The drivers that the wheels are judged by, for people; "" when none was named, or none is NVIDIA's."""
-    from wheel_checks.facts.gpu.drivers import NO_DRIVER  # most runs name none
-
-    if expected.gpus and all(gpu.gfx for gpu in expected.gpus):
-        return ""
-    return joined([driver for driver in expected.drivers if driver != NO_DRIVER])
 
 
 class Progress(Protocol):

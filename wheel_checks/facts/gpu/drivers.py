@@ -32,6 +32,11 @@ def oldest_driver(cuda_major: int) -> str | None:
     return next((row["driver"] for row in load("drivers")["major"] if row["cuda"] == cuda_major), None)
 
 
+def newest_major() -> int:
+    """The newest major CUDA version of the table."""
+    return max(int(row["cuda"]) for row in load("drivers")["major"])
+
+
 def newest_cuda(version: str) -> tuple[str, bool] | None:
     """The latest CUDA of the branch of a driver, and whether that is inferred; None past the table's ends."""
     matched = re.match(r"(\d{3,4})\.", version)

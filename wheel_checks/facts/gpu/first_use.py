@@ -37,7 +37,7 @@ _OPENED = re.compile(rb"""["']libcuda\.so""")
 _OF_PYTHON = ((_KERNEL, "Triton kernels", "triton"), (_OPENED, "libcuda.so", "the driver"))
 _TEXT = re.compile(rb"libcuda\.so|libnvrtc\.so|\.target sm_")
 _TARGET = re.compile(rb"(?<![\w.])sm_(\d{2,3})[af]?(?![\w.])")
-_OVERLAP = 32  # bytes that are longer than any match
+_OVERLAP = 80  # bytes that are longer than any match
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def _of_libraries(
         if isinstance(start, Unavailable):
             unread.append(member.name)
             continue
-        texts = {match.decode() for match in _search(source, member, start, _TEXT)}
+        texts = {match.decode() for match in search_member(source, member, start, _TEXT)}
         if texts:
             what = " and ".join(f"the text {text!r}" for text in sorted(texts))
             yield Sign(what, member.name, "NVRTC" if "libnvrtc.so" in texts else "the driver")
@@ -160,11 +160,11 @@ def _targets(
         if isinstance(start, Unavailable):
             yield start
             continue
-        found = {int(match[3:].rstrip(b"af")) for match in _search(source, member, start, _TARGET)}
+        found = {int(match[3:].rstrip(b"af")) for match in search_member(source, member, start, _TARGET)}
         yield tuple(sorted(found)) or Unavailable("its text names no target")
 
 
-def _search(source: ByteSource, member: Member, start: int, pattern: re.Pattern[bytes]) -> set[bytes]:
+def search_member(source: ByteSource, member: Member, start: int, pattern: re.Pattern[bytes]) -> set[bytes]:
     """The different matches in a member; of a corrupt one, which other rules report, those before the fault."""
     found: set[bytes] = set()
     held = b""

@@ -16,8 +16,8 @@ from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.archive.inflation import unpackable
 from wheel_checks.facts.archive.members import read_members
 from wheel_checks.facts.gpu.code import LibraryGpuCode
-from wheel_checks.formats.gpu.code_object import read_code_object, read_cubin, read_ptx
-from wheel_checks.formats.gpu.fatbin import Certainty, GpuCode
+from wheel_checks.formats.gpu.code_object import read_code_object, read_cubin, read_ptx, toolkit_of_file
+from wheel_checks.formats.gpu.fatbin import Certainty, GpuCode, newest_isa
 from wheel_checks.formats.gpu.offload_bundle import MAGIC, BundleScanner
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Unavailable
@@ -28,6 +28,7 @@ LARGEST_FILE = 64 * 1024 * 1024
 
 _SAMPLED = 3  # files read of those in a folder that name the same architecture
 _MOST_SAMPLED = 60  # of one folder
+_OF_NVIDIA = (".cubin", ".ptx")
 _AT_ONCE = 16 * 1024 * 1024  # compressed bytes of the files read at once
 _TOKEN = re.compile(r"(?:sm|compute)_?\d{2,3}[af]?(?!\d)|gfx[0-9a-f]{3,4}(?![0-9a-f])", re.IGNORECASE)
 
@@ -57,6 +58,8 @@ def read_loose(
         return LibraryGpuCode(path, Unavailable("one of its files exceeds the read limit"))
     read = _READERS[path.rpartition(".")[2]]
     counts: Counter[str] = Counter()
+    toolkits: Counter[str] = Counter()
+    isa: set[tuple[str, str]] = set()
     taken = 0
     for batch in _batches(chosen):
         taken += sum(member.compressed_size for member in batch)
@@ -66,7 +69,12 @@ def read_loose(
             if isinstance(labels, Unavailable):
                 return LibraryGpuCode(path, labels, taken)
             counts.update(labels)
-    return LibraryGpuCode(path, GpuCode(dict(counts), certainty, {frozenset(counts): len(chosen)}), taken)
+            toolkit = contents.parse(member.name, toolkit_of_file)
+            if path.endswith(_OF_NVIDIA) and not isinstance(toolkit, Unavailable):
+                toolkits[toolkit] += 1
+                isa.update((label, toolkit.removeprefix("PTX ")) for label in labels if toolkit.startswith("PTX "))
+    code = GpuCode(dict(counts), certainty, {frozenset(counts): len(chosen)}, newest_isa(isa), dict(toolkits))
+    return LibraryGpuCode(path, code, taken)
 
 
 def label_of_file(path: str, data: bytes) -> Sequence[str]:

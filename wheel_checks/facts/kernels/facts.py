@@ -30,6 +30,7 @@ class Ending(StrEnum):
     HANG = "hang"
     CAUGHT = "caught"
     MISSED = "missed"
+    NOT_RUN_ACROSS = "not run across GPUs"  # a kernel for several GPUs that was run on each alone
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,3 +82,8 @@ def is_imported_by(project: str, soname: str) -> bool:
     """Whether the import of the package loads this library of NVIDIA's wheels."""
     rows = _rows("imported") if len(soname) <= _LONGEST else ()
     return any(row["by"] == project and pattern.fullmatch(soname) for pattern, row in rows)
+
+
+def needs_no_driver(soname: str) -> bool:
+    """Whether this library of NVIDIA's is known to need none of the driver's."""
+    return any(pattern.fullmatch(soname[:_LONGEST]) for pattern, _ in _rows("without_driver"))

@@ -222,7 +222,7 @@ class ReleaseExpectation:
     resolve: bool = True
     metadata: Annotated[Agreement, Key("same-metadata")] = Agreement.ALL
     size_outlier: Ratio | None = None
-    depth: Depth = Depth.QUICK
+    depth: Depth = Depth.LINKS
     other_files: tuple[str, ...] = ()
     parity: tuple[Parity, ...] = ()
     exemptions: Annotated[tuple[Exemption, ...], Key("ignore")] = ()

@@ -10,6 +10,7 @@ NO_ELFS = Unavailable("ELF files are not read at depth quick", "--depth links")
 NOT_COMPARED = Unavailable("contents are not compared at depth quick", "--depth full reads every byte")
 NO_STARTUP = Unavailable("the files that run code when Python starts were not read")
 NO_HEADS = Unavailable("native members are not read at depth quick", "--depth links")
+NO_RUNTIMES = Unavailable("static CUDA runtimes are not searched for at this depth", "--depth gpu")
 NO_GPU_CODE = Unavailable("GPU code is not read at this depth", "--depth gpu")
 
 

@@ -12,6 +12,7 @@ from packaging.version import Version
 from wheel_checks.errors import UsageError
 from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.accelerator.verdict import LABELS
+from wheel_checks.facts.gpu.drivers import NO_DRIVER
 
 if TYPE_CHECKING:  # most runs name no GPU
     from wheel_checks.facts.gpu.expected import HostExpectation
@@ -72,6 +73,18 @@ class Expectations:
     of_torch: AcceleratorExpectation | None = None
     host: HostExpectation | None = None
     torch_abi: SpecifierSet | None = None
+
+    @property
+    def without_driver(self) -> bool:
+        """True if the wheel must import on a host without NVIDIA's driver."""
+        return NO_DRIVER in self.drivers
+
+    @property
+    def named_drivers(self) -> tuple[str, ...]:
+        """The drivers that the wheel must run with; none of NVIDIA's for AMD's GPUs alone."""
+        if self.gpus and all(gpu.gfx for gpu in self.gpus):
+            return ()
+        return tuple(driver for driver in self.drivers if driver != NO_DRIVER)
 
 
 def parse_expectation(text: str) -> AcceleratorExpectation:

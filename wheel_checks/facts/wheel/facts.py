@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.security.startup import StartupFacts
-from wheel_checks.facts.wheel.depth import NO_ELFS, NO_GPU_CODE, NO_HEADS, NO_STARTUP, NOT_COMPARED
+from wheel_checks.facts.wheel.depth import NO_ELFS, NO_GPU_CODE, NO_HEADS, NO_RUNTIMES, NO_STARTUP, NOT_COMPARED
 from wheel_checks.formats.index.digests import StatedHash, WrongHash
 from wheel_checks.formats.index.page import IndexFile, OtherListing
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # depth quick, the most common, need not import the readers o
     from wheel_checks.facts.elf.named_imports import NamedImportFacts
     from wheel_checks.facts.gpu.code import GpuCodeFacts
     from wheel_checks.facts.gpu.first_use import FirstUse
+    from wheel_checks.facts.gpu.toolkit import StaticRuntime
     from wheel_checks.facts.links.linking import LinkFacts
     from wheel_checks.facts.wheel.native_heads import NativeHeads
     from wheel_checks.facts.wheel.upload import UploadFacts
@@ -31,7 +32,7 @@ if TYPE_CHECKING:  # depth quick, the most common, need not import the readers o
     from wheel_checks.formats.wheel.python_source import ModuleSources
 
 NO_SIDECAR = Unavailable("the index offers no METADATA separate from the wheel (PEP 658)")
-_NO_LINKS = Unavailable("libraries are not followed at depth quick", "--depth links")
+_NO_LINKS = Unavailable("its libraries were not read", "--depth links")
 NO_UPLOAD = Unavailable("upload metadata was not read")
 
 
@@ -85,6 +86,7 @@ class WheelFacts:
     imports: NamedImportFacts | Unavailable = NO_ELFS  # symbols that its libraries import by name
     links: LinkFacts | Unavailable = _NO_LINKS  # the link closure
     gpu_code: GpuCodeFacts | Unavailable = NO_GPU_CODE  # by library
+    static_runtimes: tuple[StaticRuntime, ...] | Unavailable = NO_RUNTIMES  # CUDA runtimes inside its libraries
     first_use: FirstUse | None = None  # what compiles for a GPU; None if not requested, or if there is GPU code
     variant: VariantFacts | None = None  # None if neither its name nor a ``variant.json`` makes it a variant
     # (member, kind) of native code with names of data files

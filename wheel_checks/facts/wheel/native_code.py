@@ -126,8 +126,10 @@ def with_gpu_code_for(
     max_read: int = MAX_READ,
     *,
     presence: bool = False,
+    drivers: Sequence[str] = (),
 ) -> WheelContents:
-    """The contents with as much GPU code of a ``project`` as says whether it runs on ``gpus``: samples, if these do.
+    """The contents with as much GPU code of a ``project`` as says whether it runs on ``gpus`` and with ``drivers``:
+    samples, if these do.
 
     ``presence``, that there is code that runs will do; else whether it is machine code, or PTX, is known, too. At most
     ``max_read`` bytes are streamed. Raises SourceError when bytes cannot be had.
@@ -138,9 +140,10 @@ def with_gpu_code_for(
     from wheel_checks.facts.gpu.answer import still_matters
     from wheel_checks.facts.gpu.code import GpuCodeFacts
     from wheel_checks.facts.gpu.reading import read_until
+    from wheel_checks.facts.gpu.toolkit import hides_cuda
 
     def missed(found: GpuCodeFacts) -> frozenset[str]:
-        return still_matters(replace(found, project=project), gpus, presence=presence)
+        return still_matters(replace(found, project=project), gpus, presence=presence) | hides_cuda(found, drivers)
 
     elfs = None if isinstance(contents.elfs, Unavailable) else contents.elfs
     code = read_until(
@@ -148,7 +151,7 @@ def with_gpu_code_for(
         archive,
         missed,
         elfs,
-        question=repr((project, sorted((gpu.sm, gpu.gfx) for gpu in gpus), presence)),
+        question=repr((project, sorted((gpu.sm, gpu.gfx) for gpu in gpus), presence, *drivers)),
         max_read=max_read,
         remember=lambda part, read: kept.remember(part, AsJson(GpuCodeFacts), read, is_sound=_was_read),
     )

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, SourceError
+from wheel_checks.facts.accelerator.shown import IS, NEEDS
+from wheel_checks.facts.accelerator.signals import CUDA
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts, judge
 from wheel_checks.facts.archive.facts import MAX_READ
 from wheel_checks.facts.archive.kept import NOTHING_KEPT, AsJson, FileFacts
@@ -19,6 +21,7 @@ from wheel_checks.facts.wheel.contents_reading import read_contents
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import NO_SIDECAR, WheelFacts
 from wheel_checks.facts.wheel.native_code import with_accelerator, with_gpu_code_for
+from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.index.digests import StatedHash, compare_hashes, first_difference
 from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import parse_core_metadata
@@ -44,9 +47,10 @@ class Request:
     or refuted ("cuda", "cpu", ``ANY`` accelerator; ``ALL`` for its version): then native members are read until it is
     shown, within a larger bound. ``upload`` reads the facts that an index checks on upload. ``gpus`` requests the GPU
     code that decides whether it runs on them, at any depth; at most ``max_read`` bytes are streamed for it. With
-    ``presence`` PTX that a driver compiles suffices. With ``first_use`` a wheel without GPU code is searched for code
-    that is compiled at first use. ``glance`` reads the accelerator only partly: for a wheel whose
-    accelerator was not requested.
+    ``presence`` PTX that a driver compiles suffices. ``drivers`` requests the CUDA that made its code, as far as
+    decides whether they run it: GPU code is read if nothing else shows it, and at depth gpu static runtimes, too. With
+    ``first_use`` a wheel without GPU code is searched for code that is compiled at first use. ``glance`` reads the
+    accelerator only partly: for a wheel whose accelerator was not requested.
     """
 
     file_name: str
@@ -62,6 +66,7 @@ class Request:
     glance: bool = False
     upload: bool = False
     first_use: bool = False
+    drivers: tuple[str, ...] = ()
 
 
 def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_KEPT) -> WheelFacts:
@@ -75,8 +80,11 @@ def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_K
     if request.accelerator:
         contents = with_accelerator(contents, source, request.accelerator, kept)
     facts = _assemble(contents, source.location, request, name)
-    if request.gpus and not request.depth.includes(Depth.GPU):
+    wants_code = request.gpus or (request.drivers and _hides_its_cuda(facts))
+    if wants_code and not request.depth.includes(Depth.GPU):
         facts = _with_gpu_code(facts, contents, source, kept, request)
+    if request.drivers and request.depth.includes(Depth.GPU):
+        facts = _with_static_runtimes(facts, source, kept)
     if request.gpus and request.first_use:
         facts = _with_first_use(facts, source, kept, request)
     if request.upload:
@@ -154,11 +162,40 @@ def _with_gpu_code(
     from wheel_checks.facts.gpu.code import is_for_others
 
     gpus, built_for = request.gpus, facts.accelerator
-    if not isinstance(built_for, Unavailable) and all(is_for_others(built_for, gpu) for gpu in gpus):
+    if gpus and not isinstance(built_for, Unavailable) and all(is_for_others(built_for, gpu) for gpu in gpus):
         return replace(facts, gpu_code=Unavailable(f"the wheel is {built_for.label}"))
     project = "" if isinstance(facts.name, Unavailable) else canonicalize_name(facts.name.distribution)
-    found = with_gpu_code_for(contents, source, kept, project, gpus, request.max_read, presence=request.presence)
+    found = with_gpu_code_for(
+        contents, source, kept, project, gpus, request.max_read, presence=request.presence, drivers=request.drivers
+    )
     return replace(facts, gpu_code=found.gpu_code)
+
+
+def _hides_its_cuda(facts: WheelFacts) -> bool:
+    """True for a wheel with GPU code for CUDA, none of whose libraries needs a runtime of a known version."""
+    found = facts.accelerator
+    content = None if isinstance(found, Unavailable) else found.content
+    return content is not None and content.is_bound_to(CUDA) and not content.versions(CUDA, NEEDS, IS)
+
+
+def _with_static_runtimes(facts: WheelFacts, source: ByteSource, kept: FileFacts) -> WheelFacts:
+    """With the CUDA runtimes that are linked into its libraries, but for those that need the shared one."""
+    archive, elfs = facts.archive, facts.elfs
+    if isinstance(archive, Unavailable) or isinstance(elfs, Unavailable):
+        return facts
+    from wheel_checks.facts.gpu.static_runtime import read_static_runtimes
+    from wheel_checks.facts.gpu.toolkit import StaticRuntime
+
+    dynamic = [(elf.member.name, elf.facts.dynamic) for elf in elfs if not isinstance(elf.facts, Unavailable)]
+    shared = {
+        name
+        for name, found in dynamic
+        if isinstance(found, DynamicFacts) and any(need.startswith("libcudart") for need in found.needed)
+    }
+    found = kept.remember(
+        "static runtimes", AsJson(tuple[StaticRuntime, ...]), lambda: read_static_runtimes(source, archive, shared)
+    )
+    return replace(facts, static_runtimes=found)
 
 
 def _with_first_use(facts: WheelFacts, source: ByteSource, kept: FileFacts, request: Request) -> WheelFacts:

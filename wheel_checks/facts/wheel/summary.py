@@ -10,7 +10,7 @@ from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.wheel.wheel_name import WheelName
-from wheel_checks.model import Unavailable
+from wheel_checks.model import Unavailable, need
 
 if TYPE_CHECKING:  # depth quick need not import the readers of links and GPU code
     from wheel_checks.facts.gpu.first_use import FirstUse
@@ -44,6 +44,8 @@ def summarize(wheel: WheelFacts, gpus: Sequence[Product] = ()) -> dict[str, Any]
         facts |= _of_accelerator(wheel.accelerator)
     if isinstance(wheel.archive, Archive):
         facts["members"] = len(wheel.archive.members)
+        if "native_members" not in facts:
+            facts["native_members"] = {"count": _libraries_by_name(wheel.archive), "known": 0}
         facts["unpacked_size"] = sum(member.size for member in wheel.archive.members)
         facts["archive"] = {"proven": wheel.archive.mapped, "local_headers_read": wheel.archive.local_headers_read}
     if not isinstance(wheel.metadata, Unavailable) and wheel.target is not None:
@@ -60,6 +62,12 @@ def summarize(wheel: WheelFacts, gpus: Sequence[Product] = ()) -> dict[str, Any]
         "requests": wheel.requests,
         "seconds": round(wheel.seconds, 3),
     }
+
+
+def _libraries_by_name(archive: Archive) -> int:
+    from wheel_checks.facts.elf.native_members import is_library  # imports the readers of ELF files
+
+    return sum(is_library(member.name) for member in archive.members)
 
 
 def _of_variant(found: VariantFacts) -> dict[str, Any]:
@@ -108,7 +116,7 @@ def _of_accelerator(found: AcceleratorFacts) -> dict[str, Any]:
 
 def _of_libraries(wheel: WheelFacts, gpus: Sequence[Product]) -> dict[str, Any]:
     """The wheel's links and GPU code, as far as they were read."""
-    facts = {} if isinstance(wheel.links, Unavailable) else {"links": _of_links(wheel.links)}
+    facts = {} if isinstance(wheel.links, Unavailable) else {"links": _of_links(wheel.links) | _of_symbols(wheel)}
     if isinstance(wheel.gpu_code, Unavailable):
         return facts
     from wheel_checks.facts.gpu.summary import summarize_gpu_code
@@ -156,6 +164,16 @@ def _of_links(links: LinkFacts) -> dict[str, Any]:
         "not_followed": list(links.not_followed),
         "absent": _absent(links),
     }
+
+
+def _of_symbols(wheel: WheelFacts) -> dict[str, Any]:
+    """How many files' symbols were looked up, and the files for the stable ABI whose symbols were not read."""
+    looked_up = need(wheel.links).symbols
+    facts: dict[str, Any] = {} if isinstance(looked_up, Unavailable) else {"symbols": looked_up.judged}
+    tags = wheel.name.tags if isinstance(wheel.name, WheelName) else frozenset()
+    stable = any(tag.abi == "abi3" for tag in tags)
+    unread = () if isinstance(wheel.imports, Unavailable) else wheel.imports.unread
+    return facts | {"stable_abi_unread": [name for name in unread if stable or name.endswith(".abi3.so")]}
 
 
 def _absent(links: LinkFacts) -> list[dict[str, str]]:

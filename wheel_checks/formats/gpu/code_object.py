@@ -14,6 +14,7 @@ import struct
 from typing import NamedTuple
 
 from wheel_checks.errors import FormatError
+from wheel_checks.formats.gpu.fatbin import releases_in, toolkit_of_abi, toolkit_of_cubin
 
 UNKNOWN_SUFFIX = "?"
 """Of a label: whether it has a suffix is unknown."""
@@ -27,6 +28,7 @@ _FIRST_CODE_OBJECT_V4 = 2  # e_ident[EI_ABIVERSION] of ELFABIVERSION_AMDGPU_HSA_
 _XNACK, _SRAMECC = {0x200: "-", 0x300: "+"}, {0x800: "-", 0xC00: "+"}
 _ARCHITECTURE = re.compile(rb"(?<![\w-])-arch[ =](sm_[1-9]\d{1,2}[af]?)(?![\w])")
 _PTX_TARGET = re.compile(rb"^\s*\.target\s+sm_([1-9]\d{1,2}[af]?)\b", re.MULTILINE)
+_PTX_ISA = re.compile(rb"^\s*\.version\s+(\d{1,2}\.\d)\b", re.MULTILINE)
 _PTX_HEAD = 64 * 1024  # bytes of PTX that include the target, after comments
 
 
@@ -44,6 +46,16 @@ def read_cubin(data: bytes) -> str:
         return label
     is_specific = flags & (_ACCELERATORS if new else _ACCELERATORS_V1)
     return f"sm_{sm}{'a' if is_specific else UNKNOWN_SUFFIX if new else ''}"
+
+
+def toolkit_of_file(data: bytes) -> str:
+    """The CUDA of a cubin, or of PTX as text, as in :class:`~wheel_checks.formats.gpu.fatbin.GpuCode`."""
+    releases = [*releases_in(data)]
+    if data.startswith(_ELF64_LITTLE):
+        sm = int(read_cubin(data).removeprefix("sm_").rstrip("af?"))
+        return releases[-1] if releases else toolkit_of_cubin(data) or toolkit_of_abi(data[_ABI_AT], sm)
+    isa = _PTX_ISA.search(data, 0, _PTX_HEAD)
+    return f"PTX {isa[1].decode()}" if isa else ""
 
 
 class CodeObject(NamedTuple):

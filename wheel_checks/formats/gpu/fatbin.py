@@ -7,8 +7,13 @@ index, and are compared with the output of ``cuobjdump`` for the same files:
 * a container is u32 magic, u16 version, u16 header size, u64 size of the entries that follow;
 * an entry is a header of 64 bytes or more and a payload: u16 kind, u16 attributes, u32 header size, u64 payload size
   (padded), u32 size as compressed (0: not compressed), u32 offset of options, u16 minor and u16 major version (of PTX:
-  that of its instruction set),
-  u32 architecture, u32 and u32 offset and size of an identifier, u64 flags, u64 unused, u64 size as inflated.
+  that of its instruction set; the minor one of a cubin is the ABI version of its ELF header), u32 architecture, u32 and
+  u32 offset and size of an identifier, u64 flags, u64 unused, u64 size as inflated.
+
+The toolkit that made the code is shown by e_version of a cubin of ABI version 7 (128: CUDA 12.8), the note
+``.note.nv.tkinfo`` of one of ABI version 8, where it is not compressed, and else by the versions in the header: CUDA
+12.9 writes ABI version 8 for sm_100 and newer alone, CUDA 13 for all targets (bitsandbytes 0.50.2, cupy-cuda12x 14.2.0,
+warp-lang 1.19.0, triton 3.9.0; read 2026-11).
 
 The CUDA runtime loads ``.nv_fatbin``. ``__nv_relfatbin`` is relocatable code for the device linker; nothing loads it,
 and ``cuobjdump`` lists it only with ``--all-fatbin`` when the file has both.
@@ -40,12 +45,19 @@ _MAX_HEADER = 1 << 20  # options of the compiler are kept in it, seldom more tha
 
 _KINDS = {1: "ptx", 2: "elf", 8: "lto"}
 _PREFIXES = {"ptx": "compute", "elf": "sm"}  # as nvcc names them
+_OLD_ABI, _NEW_ABI = 7, 8
+_FIRST_OF_NEW_ABI = 100  # sm_100: the first target for which CUDA 12 writes the new ABI
+_ABI_AT, _VERSION_AT = 8, 20  # e_ident[EI_ABIVERSION] and e_version of an ELF header
+_OLDEST, _NEWEST = 70, 130  # e_version of CUDA 7.0, and that of CUDA 13.0, which no longer writes it
+_HEAD = 256  # bytes of an entry's header and of the cubin after it that are read together
 _LZ4, _ZSTD, _ARCHITECTURE_SPECIFIC, _FAMILY_SPECIFIC = 0x2000, 0x8000, 0x100000, 0x200000
 
 K = TypeVar("K", bound=Hashable)
 Buffer = bytes | bytearray | memoryview
 
 _PADDING = re.compile(rb"\0*")  # matches everywhere
+_RELEASE = re.compile(rb"Cuda compilation tools, release (\d{1,2}\.\d)")
+_LONGEST_RELEASE = 40  # bytes that are longer than any match
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +68,7 @@ class GpuEntry:
     unknown, "kind" and its number. ``sm`` is the architecture as in sm_100. ``suffix`` is "a" (for that architecture
     only), "f" (for its family) or "". ``size`` is the stored payload size in bytes. ``compression`` is "zstd", "lz4",
     "unknown", or "" if none. ``ptx_isa`` is the version of PTX's instruction set ("9.0"), "" for anything else.
+    ``toolkit`` is as in :class:`GpuCode`.
     """
 
     kind: str
@@ -64,6 +77,7 @@ class GpuEntry:
     size: int
     compression: str
     ptx_isa: str = ""
+    toolkit: str = ""
 
     @property
     def label(self) -> str:
@@ -80,12 +94,17 @@ class GpuCode:
     supports it. ``certainty`` is "exact" when every byte was read; "sampled" when parts were, so that there may be code
     for other labels; "declared" when only a string in the library says so: every count is 0 then, and ``containers`` is
     empty. ``ptx_isa`` is the latest PTX instruction set version of each PTX label ("compute_90": "8.7").
+
+    ``toolkits`` is the number of containers for each statement about their CUDA: a release ("12.8"), "PTX 8.7", "ABI 7"
+    for CUDA 12 or older, "ABI 8" for CUDA 13 or newer, "ABI 8 from sm_100" for either, "" for none; 0 for releases that
+    only a text names.
     """
 
     counts: Mapping[str, int]
     certainty: Certainty
     containers: Mapping[frozenset[str], int]
     ptx_isa: Mapping[str, str] = field(default_factory=dict)
+    toolkits: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def sass(self) -> tuple[str, ...]:
@@ -109,6 +128,7 @@ class GpuCode:
             max(self.certainty, other.certainty, key=_CERTAINTIES.index),
             _sum(self.containers, other.containers),
             newest_isa((*self.ptx_isa.items(), *other.ptx_isa.items())),
+            _sum(self.toolkits, other.toolkits),
         )
 
     def _labels(self, prefix: str) -> tuple[str, ...]:
@@ -122,6 +142,19 @@ def newest_isa(seen: Iterable[tuple[str, str]]) -> dict[str, str]:
         if isa and (label not in found or _numbers(isa) > _numbers(found[label])):
             found[label] = isa
     return found
+
+
+def best_statement(statements: Iterable[str]) -> str:
+    """The statement of a container about its toolkit: a release, the new ABI, the version of PTX, the old ABI."""
+    new, old = f"ABI {_NEW_ABI}", f"ABI {_OLD_ABI}"
+    return max(
+        statements, key=lambda one: (one[:1].isdigit(), one == new, one.startswith("PTX"), one == old, one), default=""
+    )
+
+
+def releases_in(data: Buffer) -> dict[str, int]:
+    """The CUDA releases that compilers and their notes name in ``data``, as in ``toolkits``."""
+    return dict.fromkeys((match[1].decode("ascii") for match in _RELEASE.finditer(data)), 0)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -162,16 +195,21 @@ class FatbinScanner:
         self._counts: Counter[str] = Counter()
         self._containers: Counter[frozenset[str]] = Counter()
         self._isa: set[tuple[str, str]] = set()
+        self._statements: set[str] = set()
+        self._toolkits: Counter[str] = Counter()
+        self._tail = b""  # in which the name of a release may begin
 
     def feed(self, chunk: Buffer) -> list[GpuEntry]:
         """The entries whose headers end in this chunk."""
+        self._toolkits.update(releases_in(self._tail + bytes(chunk[:_LONGEST_RELEASE])) | releases_in(chunk))
+        self._tail = (self._tail + bytes(chunk[-_LONGEST_RELEASE:]))[-_LONGEST_RELEASE:]
         start = self._fed - len(self._held)
         data = self._held + chunk if self._held else memoryview(chunk)
         self._fed = start + len(data)
         entries = []
         while (at := self._header - start) < len(data):
             if self._header < self._end:
-                if at + _ENTRY.size > len(data):
+                if at + min(_HEAD, max(_ENTRY.size, self._end - self._header)) > len(data):
                     break
                 entries.append(self._read_entry(data, at))
             else:
@@ -208,7 +246,8 @@ class FatbinScanner:
         return self._code("sampled")
 
     def _code(self, certainty: Certainty) -> GpuCode:
-        return GpuCode(dict(self._counts), certainty, dict(self._containers), newest_isa(self._isa))
+        found = dict(self._counts), certainty, dict(self._containers)
+        return GpuCode(*found, newest_isa(self._isa), dict(self._toolkits))
 
     def _read_container(self, data: Buffer, at: int) -> None:
         magic, version, header_size, size = _CONTAINER.unpack_from(data, at)
@@ -222,18 +261,22 @@ class FatbinScanner:
             raise self._fault("header size", str(header_size), str(_CONTAINER.size))
         self._header += header_size
         self._end = self._header + size
-        self._labels = set()
+        self._labels, self._statements = set(), set()
 
     def _read_entry(self, data: Buffer, at: int) -> GpuEntry:
         entry, length = read_entry(data, at, self._end - self._header, self._header)
         self._header += length
         self._counts[entry.label] += 1
         self._labels.add(entry.label)
+        if entry.kind in _PREFIXES:
+            self._statements.add(entry.toolkit)
         if entry.ptx_isa and len(self._isa) < MAX_TARGETS:
             self._isa.add((entry.label, entry.ptx_isa))
         if self._header == self._end:
             self._containers[frozenset(self._labels)] += 1
-        if max(len(self._counts), len(self._containers)) > MAX_TARGETS:
+            if self._statements:
+                self._toolkits[best_statement(self._statements)] += 1
+        if max(len(self._counts), len(self._containers), len(self._toolkits)) > MAX_TARGETS:
             raise self._fault("targets", f"no. {MAX_TARGETS + 1} of the section", f"at most {MAX_TARGETS}")
         return entry
 
@@ -244,8 +287,8 @@ class FatbinScanner:
 def read_entry(data: Buffer, at: int, left: int, where: int = 0) -> tuple[GpuEntry, int]:
     """The entry whose header begins at ``at`` of ``data``, and the length of both header and payload in bytes.
 
-    ``left`` bytes are left in its container. ``data`` has 64 bytes of the header. Raises FormatError, which calls its
-    place ``where``.
+    ``left`` bytes are left in its container. ``data`` has 64 bytes of the header; its toolkit is read from more. Raises
+    FormatError, which calls its place ``where``.
     """
     kind, _, header_size, size, stored, _, minor, major, sm, _, _, flags, _, _ = _ENTRY.unpack_from(data, at)
     if not _ENTRY.size <= header_size <= min(left, _MAX_HEADER):
@@ -264,7 +307,26 @@ def read_entry(data: Buffer, at: int, left: int, where: int = 0) -> tuple[GpuEnt
     compression = "zstd" if flags & _ZSTD else "lz4" if flags & _LZ4 else "unknown" if stored else ""
     name = _KINDS.get(kind, f"kind{kind}")
     isa = f"{major}.{minor}" if name == "ptx" else ""
-    return GpuEntry(name, sm, suffix, size, compression, isa), header_size + size
+    toolkit = f"PTX {isa}" if isa else ""
+    if name == "elf":
+        cubin = b"" if compression else bytes(data[at + header_size : at + header_size + min(size, _HEAD)])
+        toolkit = toolkit_of_cubin(cubin) or toolkit_of_abi(minor, sm)
+    return GpuEntry(name, sm, suffix, size, compression, isa, toolkit), header_size + size
+
+
+def toolkit_of_cubin(cubin: bytes) -> str:
+    """The CUDA release by e_version of a cubin of the old ABI ("12.8"), or ""."""
+    if not cubin.startswith(b"\x7fELF\x02\x01") or len(cubin) < _VERSION_AT + 4 or cubin[_ABI_AT] != _OLD_ABI:
+        return ""
+    (version,) = struct.unpack_from("<I", cubin, _VERSION_AT)
+    return f"{version // 10}.{version % 10}" if _OLDEST <= version < _NEWEST else ""
+
+
+def toolkit_of_abi(abi: int, sm: int) -> str:
+    """What the ABI version of a cubin for a target says about its toolkit, as in :class:`GpuCode`."""
+    if abi == _NEW_ABI:
+        return f"ABI {abi}" if sm < _FIRST_OF_NEW_ABI else f"ABI {abi} from sm_{_FIRST_OF_NEW_ABI}"
+    return f"ABI {_OLD_ABI}" if abi <= _OLD_ABI else ""
 
 
 def _fault(where: int, field: str, found: str, expected: str) -> FormatError:

@@ -12,7 +12,7 @@ import struct
 from collections import Counter
 
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.gpu.fatbin import GpuCode, GpuEntry, newest_isa, read_entry
+from wheel_checks.formats.gpu.fatbin import GpuCode, GpuEntry, best_statement, newest_isa, read_entry
 from wheel_checks.formats.gpu.part import Part
 
 _CONTAINER_SIZE, _ENTRY_SIZE = 16, 64
@@ -34,6 +34,7 @@ def sample_fatbins(part: Part) -> GpuCode:
     counts: Counter[str] = Counter()
     containers: Counter[frozenset[str]] = Counter()
     isa: set[tuple[str, str]] = set()
+    toolkits: Counter[str] = Counter()
     at = 0
     while found := _START.search(part.data, at):
         start, size = found.start(), _LONGEST
@@ -50,8 +51,10 @@ def sample_fatbins(part: Part) -> GpuCode:
         isa.update((entry.label, entry.ptx_isa) for entry in entries if entry.ptx_isa)
         if labels and end == start + size:
             containers[frozenset(labels)] += 1
+        if statements := {entry.toolkit for entry in entries if entry.kind in ("elf", "ptx")}:
+            toolkits[best_statement(statements)] += 1
         at = max(at, min(end, len(part.data)))
-    return GpuCode(dict(counts), "sampled", dict(containers), newest_isa(isa))
+    return GpuCode(dict(counts), "sampled", dict(containers), newest_isa(isa), dict(toolkits))
 
 
 def _follow(part: Part, at: int, left: int, *, strictly: bool) -> tuple[list[GpuEntry], int]:

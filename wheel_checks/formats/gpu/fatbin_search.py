@@ -100,12 +100,14 @@ class FatbinFinder:
         counts: Counter[str] = Counter()
         containers: Counter[frozenset[str]] = Counter()
         isa: set[tuple[str, str]] = set()
+        toolkits: Counter[str] = Counter()
         for container in self._containers:
             if isinstance(container.code, GpuCode):
                 counts.update(container.code.counts)
                 containers.update(container.code.containers)
                 isa.update(container.code.ptx_isa.items())
-        return GpuCode(dict(counts), "exact", dict(containers), newest_isa(isa))
+                toolkits.update(container.code.toolkits)
+        return GpuCode(dict(counts), "exact", dict(containers), newest_isa(isa), dict(toolkits))
 
     def _find(self, data: bytes, start: int) -> int:
         """The offset of the next magic number at a multiple of 8; -1 if none."""

@@ -16,7 +16,8 @@ rule = rules_of(KIND)
 MOST_SHOWN = 8
 """Cases that a finding lists one by one."""
 
-_ELSEWHERE = frozenset({Ending.PASS, Ending.SKIP, Ending.ERROR, Ending.REFUSED, Ending.CRASH, Ending.HANG})
+_UNTRIED = {Ending.ERROR: "not checked", Ending.NOT_RUN_ACROSS: "not run across GPUs"}
+_ELSEWHERE = frozenset({Ending.PASS, Ending.SKIP, *_UNTRIED, Ending.REFUSED, Ending.CRASH, Ending.HANG})
 """Endings that another rule reports than those about wrong results and about speed."""
 
 # Reasons for lower clocks other than faults of the installation: heat, and the server's power supply. The cap on its
@@ -81,11 +82,11 @@ def returning(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
 def launched(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
     """Nothing was refused, and everything could be tried."""
     yield from _ended(kernel, Ending.REFUSED, "refused")
-    unknown = [run for run in kernel.runs if run.ending is Ending.ERROR]
-    if unknown:
-        yield Finding(
-            _count(unknown, kernel.runs, "not checked"), _messages_of(unknown), _again(kernel), undecided=True
-        )
+    for ending, word in _UNTRIED.items():
+        unknown = [run for run in kernel.runs if run.ending is ending]
+        if unknown:
+            fix = _again(kernel) if ending is Ending.ERROR else None
+            yield Finding(_count(unknown, kernel.runs, word), _messages_of(unknown), fix, undecided=True)
 
 
 @rule(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -12,9 +13,9 @@ from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import CUDA, leading_version
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.gpu.answer import answers
+from wheel_checks.facts.gpu.code import GpuCodeFacts
 from wheel_checks.facts.gpu.deciding import deciding_groups
 from wheel_checks.facts.gpu.drivers import (
-    NO_DRIVER,
     branch_of,
     cuda_of_ptx,
     has_forward_compatibility,
@@ -22,19 +23,21 @@ from wheel_checks.facts.gpu.drivers import (
     is_known,
     last_branch_for,
     oldest_driver,
-    runs_cuda,
 )
 from wheel_checks.facts.gpu.targets import Product
+from wheel_checks.facts.gpu.toolkit import Toolkit, known_of, toolkits_of
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Evidence, Finding, Fix, Location, Unavailable, need
-from wheel_checks.phrases import joined
+from wheel_checks.phrases import joined, plural
 from wheel_checks.registry import rule
 from wheel_checks.rules.shared.accelerator import signals_shown
 from wheel_checks.rules.shared.gpu_code import named
 
 _TABLE = "table of drivers"
+_MOST_SHOWN = 4
+_READ_MORE = Fix("Read more of the wheel: --depth gpu.")
 _WITHOUT_TURING = 75  # CUDA 13 compiles for sm_75 and newer: so do its compatibility packages
 _SINCE = 13
 
@@ -43,31 +46,7 @@ def _drivers(expectations: Expectations) -> tuple[str, ...]:
     """What ``--driver`` names; without it the check is skipped, as it is for GPUs of AMD's alone."""
     if expectations.gpus and all(gpu.gfx for gpu in expectations.gpus):
         need(Unavailable("the GPUs are made by AMD and use another driver"))
-    named_ones = tuple(driver for driver in expectations.drivers if driver != NO_DRIVER)
-    return named_ones or need(Unavailable("no driver was specified", "--driver 580"))
-
-
-def _alternatives(wheel: WheelFacts, gpus: Sequence[Product]) -> tuple[str, ...]:
-    """The versions of CUDA for which libraries of one name are built."""
-    if isinstance(wheel.archive, Unavailable):
-        return ()
-    groups = deciding_groups((m.name for m in wheel.archive.members if m.name.endswith(".so")), _project(wheel))
-    chosen = [group for group in groups if len({one.cuda for one in group.alternatives} - {""}) > 1]
-    if not chosen:
-        return ()
-    lacking = [] if isinstance(wheel.gpu_code, Unavailable) else answers(wheel.gpu_code, gpus)
-    without = {other.cuda for one in lacking for other in one.other_cuda}
-    return tuple(sorted({one.cuda for one in chosen[0].alternatives if one.cuda} - without, key=Version))
-
-
-def _own(wheel: WheelFacts, facts: AcceleratorFacts) -> tuple[str, ...]:
-    if len(facts.majors) > 1:
-        return facts.majors
-    if facts.version:
-        return (facts.version,)
-    if not isinstance(wheel.name, Unavailable) and _binds(wheel):
-        return (".".join(leading_version(wheel.name.version).split(".")[:2]),)
-    return ()
+    return expectations.named_drivers or need(Unavailable("no driver was specified", "--driver 580"))
 
 
 def _project(wheel: WheelFacts) -> str:
@@ -87,9 +66,51 @@ def _needs_no_cuda(wheel: WheelFacts, facts: AcceleratorFacts) -> bool:
     code, content = wheel.gpu_code, facts.content
     if content is None or not content.complete or _binds(wheel):
         return False
-    if not isinstance(code, Unavailable) and not code.known and not code.unread and code.declared is None:
-        return not facts.version and not facts.majors
+    if not isinstance(code, Unavailable) and not code.known and code.declared is None:
+        is_whole = all(
+            not isinstance(one.code, Unavailable) and one.code.certainty == "exact" for one in code.libraries
+        )
+        return is_whole and not facts.majors
     return not content.is_bound_to(CUDA)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Alternative files, or a single one: of each the evidence of its CUDA. A driver must run one of them."""
+
+    alternatives: tuple[tuple[Toolkit, ...], ...]
+
+    def runs_with(self, driver: str) -> bool | None:
+        """Whether the driver runs one of the files; None when that is unknown."""
+        found = [_all(toolkit.runs_with(driver) for toolkit in one) for one in self.alternatives]
+        return True if True in found else None if None in found else False
+
+    @property
+    def needed(self) -> Toolkit:
+        """The CUDA that the group needs: the oldest alternative's."""
+        return min((max(one, key=_least) for one in self.alternatives), key=_least)
+
+
+def _all(found: Iterable[bool | None]) -> bool | None:
+    results = [*found]
+    return False if False in results else None if None in results else True
+
+
+def _least(toolkit: Toolkit) -> tuple[int, int]:
+    return toolkit.low or toolkit.high or 0, toolkit.shown.count(".")
+
+
+def _groups(wheel: WheelFacts, found: Mapping[str, Sequence[Toolkit]], gpus: Sequence[Product]) -> list[_Group]:
+    """The groups of files that decide, without alternatives that have no code for the GPUs."""
+    lacking = set() if isinstance(wheel.gpu_code, Unavailable) else _lacking(wheel.gpu_code, gpus)
+    groups = deciding_groups(found, _project(wheel))
+    own = [group for group in groups if group.decides] or groups
+    kept = [[member for member in group.members if member not in lacking] or group.members for group in own]
+    return [_Group(tuple(tuple(found[member]) for member in members)) for members in kept]
+
+
+def _lacking(code: GpuCodeFacts, gpus: Sequence[Product]) -> set[str]:
+    return {other.member for one in answers(code, gpus) for other in one.other_cuda}
 
 
 @rule(
@@ -101,46 +122,77 @@ def _needs_no_cuda(wheel: WheelFacts, facts: AcceleratorFacts) -> bool:
     fix="Update the driver, or use a build for a CUDA version that it supports.",
 )
 def driver_runs_cuda(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """Every driver is as new as NVIDIA says for the wheel's major version of CUDA (minor-version compatibility)."""
+    """Every driver is as new as NVIDIA says for the major version of CUDA (minor-version compatibility) of the toolkit
+    that made the GPU code, and of the runtime that a library needs or contains.
+
+    Undecided if these do not show it: names and requirements prove nothing.
+    """
     drivers = _drivers(expectations)
     facts = need(wheel.accelerator)
-    if CUDA not in (facts.accelerator, *facts.others):
-        return
-    if _needs_no_cuda(wheel, facts):
-        return
-    # of its alternatives with code for the GPUs the wheel needs one
-    versions = _alternatives(wheel, expectations.gpus) or _own(wheel, facts)
-    if not versions:
-        message = f"not known whether driver {', '.join(drivers)} runs the wheel: the wheel's CUDA version is unknown"
-        fix = Fix("Read more of the wheel: --depth gpu.")
-        yield Finding(message, signals_shown(facts), fix, undecided=True)
-        return
+    found = toolkits_of(facts.content, wheel.gpu_code, wheel.static_runtimes)
+    if not found:
+        if CUDA not in (facts.accelerator, *facts.others) or _needs_no_cuda(wheel, facts):
+            return
+        if not _binds(wheel):
+            message = (
+                f"not known whether driver {', '.join(drivers)} runs the wheel: the wheel's CUDA version is unknown"
+            )
+            yield Finding(message, signals_shown(facts), _READ_MORE, undecided=True)
+            return
+        version = ".".join(leading_version(need(wheel.name).version).split(".")[:2])
+        major = int(version.partition(".")[0])
+        found = {"": [Toolkit(major, major, f"CUDA {version}", "version")]}
+    groups = _groups(wheel, found, expectations.gpus)
     for driver in drivers:
-        majors = {int(version.partition(".")[0]): version for version in versions}
-        verdicts = {runs_cuda(driver, major) for major in majors}
-        if "yes" in verdicts and (len(verdicts) == 1 or _alternatives(wheel, expectations.gpus)):
+        verdicts = [group.runs_with(driver) for group in groups]
+        if _all(verdicts):
             continue
-        if "yes" in verdicts:
-            yield _some_only(driver, versions)
-            continue
-        oldest = min(majors)
-        if "unknown" in verdicts:
-            yield _unknown_driver(driver, majors[oldest])
-            continue
-        needed, own = oldest_driver(oldest), highest_cuda(f"{driver}.")
-        message = (
-            f"driver {driver} does not run the wheel: CUDA {majors[oldest]} needs driver {needed} or later; driver "
-            f"{driver} supports up to CUDA {own}"
-        )
-        evidence = (Evidence(f"driver {driver}", f"CUDA {own}", _TABLE), *signals_shown(facts))
-        fix = _newer_driver(str(needed), majors[oldest], str(own), expectations.gpus)
-        yield Finding(message, evidence, fix, cause=f"driver {driver} is too old for CUDA {oldest}")
+        lost = [(group.needed, runs) for group, runs in zip(groups, verdicts, strict=True) if not runs]
+        needed = max((one for one, runs in lost if runs is None or None not in verdicts), key=_least)
+        cuda = _version_of(needed, facts)
+        if not is_known(driver):
+            yield _unknown_driver(driver, cuda)
+        elif True in verdicts or None in verdicts:
+            yield _not_known(wheel, driver, found, needed if None in verdicts else None)
+        else:
+            oldest, own = oldest_driver(needed.low), highest_cuda(f"{driver}.")
+            message = (
+                f"driver {driver} does not run the wheel: CUDA {cuda} needs driver {oldest} or later; driver "
+                f"{driver} supports up to CUDA {own}"
+            )
+            evidence = (Evidence(f"driver {driver}", f"CUDA {own}", _TABLE), *_shown(found), *signals_shown(facts))
+            fix = _newer_driver(str(oldest), cuda, str(own), expectations.gpus)
+            yield Finding(message, evidence, fix, cause=f"driver {driver} is too old for CUDA {needed.low}")
 
 
-def _some_only(driver: str, versions: Sequence[str]) -> Finding:
-    message = f"not known whether driver {driver} runs the wheel, which has libraries for CUDA {joined(versions)}"
-    fix = Fix("Use a driver for the newest of them, or test it: it is unknown which of them it loads.")
-    return Finding(message, fix=fix, undecided=True)
+def _version_of(toolkit: Toolkit, facts: AcceleratorFacts) -> str:
+    """The CUDA for people, with the minor version that the wheel itself names, if the code does not."""
+    shown = leading_version(toolkit.shown.removeprefix("CUDA ")) or "of an unknown version"
+    return facts.version if facts.version.startswith(f"{shown}.") else shown
+
+
+def _not_known(
+    wheel: WheelFacts, driver: str, found: Mapping[str, Sequence[Toolkit]], unknown: Toolkit | None
+) -> Finding:
+    """The undecided finding: parts of the wheel are for several CUDA, or the CUDA of one is ``unknown``."""
+    majors = sorted({toolkit.low or toolkit.high or 0 for one in found.values() for toolkit in one} - {0})
+    message = f"not known whether driver {driver} runs the wheel"
+    if unknown is None:
+        message += f", which has libraries for CUDA {joined([*map(str, majors)])}"
+        fix = Fix("Use a driver for the newest of them, or test it: it is unknown which of them it loads.")
+        return Finding(message, _shown(found), fix, undecided=True)
+    codes = [] if isinstance(wheel.gpu_code, Unavailable) else [code for _, code in wheel.gpu_code.known]
+    known, files = known_of(codes)
+    message += f": its code is of {unknown.shown}"
+    message += f" ({known} of {plural(files, 'compiled file')} show it)" if known < files else ""
+    whole = all(code.certainty == "exact" for code in codes)
+    fix = Fix("Ask its authors which CUDA toolkit made it, or test it with that driver.") if whole else _READ_MORE
+    return Finding(message, _shown(found), fix, undecided=True)
+
+
+def _shown(found: Mapping[str, Sequence[Toolkit]]) -> tuple[Evidence, ...]:
+    rows = [(member, toolkit) for member, toolkits in found.items() for toolkit in toolkits if member]
+    return tuple(Evidence(member, toolkit.shown, toolkit.how) for member, toolkit in rows[:_MOST_SHOWN])
 
 
 def _unknown_driver(driver: str, cuda: str) -> Finding:

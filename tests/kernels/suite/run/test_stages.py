@@ -109,6 +109,30 @@ def test_nothing_runs_next_to_a_child_that_has_an_exclusive_gpu(
     assert all(in_lane == 1 for in_lane in on_gpu) if exclusive else 0 in on_gpu
 
 
+@pytest.mark.parametrize(
+    ("uuids", "only", "noted"),
+    [
+        (["GPU-a", "GPU-b"], "", ["GPU-a", "GPU-b"]),
+        (["GPU-a"], "", []),
+        (["GPU-a", "MIG-b"], "", []),
+        (["GPU-a", "GPU-b"], "rotary", []),
+    ],
+)
+def test_on_several_gpus_the_all_reduce_is_not_run_across_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uuids: list[str], only: str, noted: list[str]
+) -> None:
+    monkeypatch.setattr("kernels_smoke.suite.run.on_gpus.marks", lambda *_arguments: Marks(tmp_path, "digest"))
+    gpu = {"index": 0, "name": "NVIDIA H200", "target": "sm_90", "compute_mode": "default"}
+    runs = [GpuRun(gpu | {"uuid": uuid}, Document(), alone=len(uuids) == 1) for uuid in uuids]
+    entries = registry.select((only,) if only else ())
+    judge(Options(level="full"), Crew(), entries, Document(), runs, [])  # type: ignore[arg-type]  # a double of the crew
+    found = {run.uuid: record for run in runs for record in run.document.cases}
+    assert list(found) == noted
+    for record in found.values():
+        assert (record["kernel"], record["outcome"]) == ("all_reduce_add_rms_norm", "not run across GPUs")
+        assert verdict(document_of(RIGHT, record), 2)["verdict"] == "undecided"
+
+
 def test_only_may_be_repeated() -> None:
     assert parser().parse_args(["--only", "norm,fusion", "--only", "scaled_mm"]).only == ["norm", "fusion", "scaled_mm"]
     assert parser().parse_args([]).only == []

@@ -26,8 +26,8 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
         parser,
         "--driver",
         "VERSION",
-        "the driver it must run with: 535, 580.95.05 (repeatable; none: no driver; default: not checked, 580 for wheel "
-        "variants)",
+        "the driver it must run with: 535, 580.95.05; none: it must import on a host without a driver (repeatable; "
+        "default: not checked, 580 for wheel variants)",
     )
     parser.add_argument(
         "--cpu",
