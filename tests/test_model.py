@@ -90,6 +90,37 @@ def test_a_finding_weighs_as_its_reader_takes_it() -> None:
     assert report(judged.read_by(Audience.BOTH)).verdict is Verdict.FAIL
 
 
+@pytest.mark.parametrize(
+    ("decides", "refused_by", "installer", "severity", "counts"),
+    [
+        (True, "", "", "error", True),
+        (True, "", "uv", "error", True),
+        (False, "", "", "warning", False),  # code at start-up
+        (False, "", "uv", "warning", False),
+        (True, "pip", "", "warning", False),  # a line that only pip refuses
+        (True, "pip", "uv", "note", False),
+        (True, "pip", "pip", "error", True),
+        (True, "uv", "pip", "note", False),
+    ],
+)
+def test_only_what_decides_is_an_error_for_an_installer(
+    decides: bool, refused_by: str, installer: str, severity: str, counts: bool
+) -> None:
+    found = replace(result("fail", "error"), decides=decides, refused_by=refused_by)
+    read = subject(found).read_by(Audience.INSTALLER, installer)
+    assert read == read.read_by(Audience.INSTALLER)  # once read it stays
+    (seen,) = read.results
+    assert (seen.severity, seen.decides, report(read).verdict is Verdict.FAIL) == (severity, counts, counts)
+    assert report(subject(found).read_by(Audience.PUBLISHER)).verdict is Verdict.FAIL
+    unread = subject(replace(found, outcome=Outcome.ERROR)).read_by(Audience.INSTALLER, installer)
+    assert report(unread).verdict is (Verdict.UNDECIDED if counts else Verdict.PASS)
+
+
+def test_a_warning_that_decides_nothing_fails_where_warnings_fail() -> None:
+    judged = subject(replace(result("fail", "error"), decides=False)).read_by(Audience.INSTALLER)
+    assert replace(report(judged), fail_on=FailOn.WARNING).verdict is Verdict.FAIL
+
+
 def test_outcomes_are_counted() -> None:
     whole = report(subject(result("pass"), result("fail")), subject(result("pass")))
 

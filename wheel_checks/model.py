@@ -132,7 +132,9 @@ class Finding:
 
     ``by_reader`` is for a failure that is more or less severe for one kind of reader: who, and how. ``undecided`` makes
     it an error instead: a part of the rule's subject could not be checked. Findings of a rule with the same ``cause``
-    are shown as one; without it those with the same message are.
+    are shown as one; without it those with the same message are. ``decides`` overrides the rule's own; ``refused_by``
+    is "pip" or "uv" if the other one installs the wheel all the same. ``assumes`` is what a host must have, and an
+    answer therefore names: "X11".
     """
 
     message: str
@@ -144,6 +146,9 @@ class Finding:
     cause: str = ""
     audience: Audience | None = None
     by_reader: tuple[Audience, Severity] | None = None
+    decides: bool | None = None
+    refused_by: str = ""
+    assumes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +191,8 @@ class Rule:
 
     ``kind`` is the kind of subject that it judges (``wheel``, ``requirement``, ...). ``plugin`` is the distribution
     that it comes from, "" for ours. ``sources`` are descriptions of the failure ("pytorch#168065", an address),
-    ``tested`` describes its tests, and their limits.
+    ``tested`` describes its tests, and their limits. A rule that does not ``decides`` is no obligation of any claim of
+    an installer: neither "installs" nor "loads" nor "runs" is false because of it.
     """
 
     id: str
@@ -201,6 +207,7 @@ class Rule:
     plugin: str = ""
     sources: tuple[str, ...] = ()
     tested: str = ""
+    decides: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +226,24 @@ class CheckResult:
     audience: Audience = Audience.BOTH
     cause: str = ""
     by_reader: tuple[Audience, Severity] | None = None
+    decides: bool = True
+    refused_by: str = ""
+    assumes: str = ""
+
+    def read_by(self, reader: Audience, installer: str) -> CheckResult:
+        """The result for this reader. For an installer one that denies no claim is a warning at most.
+
+        So is a fault that only one of pip and uv refuses, unless it is known which ``installer`` is meant ("" if not):
+        for that one it decides, for the other one it is a note.
+        """
+        severity = self.by_reader[1] if self.by_reader and self.by_reader[0] is reader else self.severity
+        if reader is not Audience.INSTALLER:
+            return replace(self, severity=severity, decides=True)
+        decides = self.decides and self.refused_by in ("", installer)
+        most = Severity.NOTE if installer and self.refused_by not in ("", installer) else Severity.WARNING
+        if not decides:
+            severity = min(severity, most, key=lambda each: each.rank)
+        return replace(self, severity=severity, decides=decides, by_reader=None, refused_by="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,19 +262,17 @@ class Subject:
     reader: Audience = Audience.BOTH
     record: Mapping[str, Any] = field(default_factory=dict)
 
-    def read_by(self, reader: Audience) -> Subject:
+    def read_by(self, reader: Audience, installer: str = "") -> Subject:
         """The subject for this reader, with the severities that its results have for that kind of reader."""
-        results = tuple(
-            replace(result, severity=result.by_reader[1])
-            if result.by_reader and result.by_reader[0] is reader
-            else result
-            for result in self.results
-        )
-        return replace(self, reader=reader, results=results)
+        return replace(self, reader=reader, results=tuple(r.read_by(reader, installer) for r in self.results))
 
     def count(self, outcome: Outcome) -> int:
         """How many results have this outcome."""
         return sum(result.outcome is outcome for result in self.results)
+
+    def is_open(self, result: CheckResult) -> bool:
+        """True for a check that could not be made, and that decides something for the reader."""
+        return result.outcome is Outcome.ERROR and (result.decides or self.reader is not Audience.INSTALLER)
 
     def concerns_reader(self, result: CheckResult) -> bool:
         """False for a failure that only a publisher can fix, if the reader is an installer."""
@@ -361,7 +384,8 @@ class Report:
     ``started`` is UTC in ISO 8601 with a trailing Z; ``seconds`` is wall time; ``bytes_read`` and ``requests`` count
     reads over the network or from disk, index pages included, the byte cache excluded. ``overview`` is None when the
     subjects speak for themselves, ``tree`` when no file of a tree was used. ``answers`` come first in every format, one
-    for each target; empty for a command without a single question.
+    for each target; empty for a command without a single question. ``also`` are phrases about results that decide
+    nothing for an installer: "2 packages run code at start-up".
     """
 
     command: str
@@ -375,6 +399,7 @@ class Report:
     overview: Overview | None = None
     tree: TreeConfiguration | None = None
     answers: tuple[Answer, ...] = ()
+    also: tuple[str, ...] = ()
 
     def count(self, outcome: Outcome) -> int:
         """How many results of all subjects have this outcome."""
@@ -385,9 +410,7 @@ class Report:
         counting = filter(subject.concerns_reader, subject.results)
         if any(r.outcome is Outcome.FAIL and self.fail_on.includes(r.severity) for r in counting):
             return Verdict.FAIL
-        if subject.count(Outcome.ERROR):
-            return Verdict.UNDECIDED
-        return Verdict.PASS
+        return Verdict.UNDECIDED if any(map(subject.is_open, subject.results)) else Verdict.PASS
 
     @property
     def verdict(self) -> Verdict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -27,6 +28,7 @@ def rule(
     fix: str,
     kind: str = "wheel",
     audience: Audience = Audience.BOTH,
+    decides: bool = True,
     sources: Iterable[str] = (),
     tested: str = "",
 ) -> Callable[[Check], Check]:
@@ -41,17 +43,18 @@ def rule(
             raise ValueError(f"rule id {rule_id} is retired: {RETIRED[rule_id]}")
         if rule_id in _RULES:
             raise ValueError(f"rule id {rule_id} is already used by {_RULES[rule_id].title!r}")
-        _RULES[rule_id] = Rule(
-            rule_id, title, kind, severity, why, example, fix, check, audience, sources=tuple(sources), tested=tested
-        )
+        described = Rule(rule_id, title, kind, severity, why, example, fix, check, audience)
+        _RULES[rule_id] = replace(described, sources=tuple(sources), tested=tested, decides=decides)
         return check
 
     return register
 
 
-def rules_of(kind: str, audience: Audience = Audience.BOTH) -> Callable[..., Callable[[Check], Check]]:
+def rules_of(
+    kind: str, audience: Audience = Audience.BOTH, *, decides: bool = True
+) -> Callable[..., Callable[[Check], Check]]:
     """:func:`rule` for subjects of ``kind``, and for ``audience`` if a rule names no other."""
-    return partial(rule, kind=kind, audience=audience)
+    return partial(rule, kind=kind, audience=audience, decides=decides)
 
 
 def registered() -> list[Rule]:

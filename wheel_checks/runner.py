@@ -41,6 +41,7 @@ def _run(rule: Rule, facts: Any, expectations: Any) -> list[CheckResult]:
     def result(outcome: Outcome, message: str, **details: Any) -> CheckResult:
         details.setdefault("severity", rule.severity)
         details.setdefault("audience", rule.audience)
+        details.setdefault("decides", rule.decides)
         return CheckResult(
             rule.id, rule.title, outcome, message=message, seconds=time.perf_counter() - start, **details
         )
@@ -69,6 +70,9 @@ def _run(rule: Rule, facts: Any, expectations: Any) -> list[CheckResult]:
             audience=finding.audience or rule.audience,
             cause=finding.cause,
             by_reader=finding.by_reader,
+            decides=rule.decides if finding.decides is None else finding.decides,
+            refused_by=finding.refused_by,
+            assumes=finding.assumes,
         )
         for finding in findings
     ]

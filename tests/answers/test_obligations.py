@@ -28,7 +28,7 @@ from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.model import Answer, Claim, Outcome, Subject, Verdict
 
 MACHINES = ("x86_64", "aarch64")
-NAMES = ("demo", "free", "blind", "hosted", "lost", "vague")
+NAMES = ("demo", "free", "blind", "lost", "opener", "vague")
 CODE = {".nv_fatbin": section(fat_binary("sm_90", "sm_100"))}
 TARGET = "--platform aarch64 --python 3.12 --gpu GB200"
 UNREADABLE = b"\x50\xed\x55\xba" + b"\xff" * 60
@@ -49,7 +49,7 @@ OPEN = [
     ("verify", "is a build", {"demo": "vague", "--expect cuda": "--expect cuda==12.8"}, "WHL201", ""),
     ("verify", "has code", {"demo": "blind", "--driver 580": ""}, "WHL601", ""),
     ("verify", "driver", {"580": "700"}, "WHL605", ""),
-    ("verify", "loads", {"demo": "hosted"}, "WHL521", ""),
+    ("verify", "loads", {"demo": "opener"}, "WHL521", ""),
     ("verify", "attested", {"demo": "lost"}, "WHL421", ""),
     ("installed", "is a build", {"env-demo": "env-demo --ignore WHL715"}, "WHL715", ""),
     ("installed", "has code", {"demo": "blind"}, "WHL731", ""),
@@ -73,8 +73,10 @@ OPEN = [
 def wheel(name: str, machine: str) -> WheelBuilder:
     """A CUDA build whose extension module needs a symbol of torch, and what makes it special, by its name."""
     built = WheelBuilder(name, "1.0", f"cp312-cp312-manylinux_2_28_{machine}").metadata(requires=["torch==2.11.0"])
-    built.add(f"{name}/__init__.py")
-    needed = ["libc10.so", *{"hosted": ["libmpi.so.40"], "vague": ["libcudart.so.12"]}.get(name, [])]
+    built.add(f"{name}/__init__.py", "import ctypes, os\nctypes.CDLL(os.environ['HELP'])\n" * (name == "opener"))
+    needed = ["libc10.so", *{"opener": ["libhelp.so"], "vague": ["libcudart.so.12"]}.get(name, [])]
+    if name == "opener":
+        built.add("opener/elsewhere/libhelp.so", library("libhelp.so", machine=machine, alignment=0x10000))
     if name == "vague":  # shows the CUDA version by the runtime alone
         built.add(f"{name}/libcudart.so.12", library("libcudart.so.12", machine=machine, alignment=0x10000))
     else:

@@ -293,3 +293,21 @@ def test_the_rules_that_answer_exist() -> None:
         rule.id for rule in all_rules() if rule.kind in ("stack", "package") and rule.severity is not Severity.NOTE
     }
     assert {*OF_THE_STACK, *OF_A_PACKAGE, *OF_A_LOCK} == judged, "a new rule about stacks answers the question, too"
+
+
+def test_what_a_host_must_have_is_named_where_the_answer_is_yes() -> None:
+    shown = replace(result("WHL521", FAIL, Severity.WARNING), assumes="X11")
+    needs = package("opencv-python", shown)
+    assert answer(package("torch"), needs).line == "runs on GB200, on hosts with X11"
+    assert answer(package("torch", result("WHL601", FAIL)), needs).line.startswith("does not run on GB200: ")
+    assert answer(package("torch")).line == "runs on GB200"
+    alone = replace(needs, facts={**needs.facts, "gpu_code": {}})
+    without = "installs on aarch64, Python 3.12, on hosts with X11; nothing in it has code for a GPU"
+    assert answer(alone).line == without
+
+
+def test_an_unchecked_result_that_decides_nothing_leaves_nothing_open() -> None:
+    unread = package("torch", result("SEC010", ERROR))
+    assert answer(unread.read_by(Audience.INSTALLER)).verdict is Verdict.UNDECIDED
+    aside = replace(unread, results=tuple(replace(r, decides=r.rule != "SEC010") for r in unread.results))
+    assert answer(aside.read_by(Audience.INSTALLER)).verdict is Verdict.PASS

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from wheel_checks.answers.evidence import asides
 from wheel_checks.model import (
     Answer,
     CheckResult,
@@ -170,6 +171,7 @@ class OpenReport:
             overview=overview,
             tree=_decided(selection, judged),
             answers=tuple(answers),
+            also=asides(judged),
         )
 
 

@@ -20,19 +20,28 @@ from wheel_checks.answers.questions import (
     TORCH,
 )
 from wheel_checks.model import Claim, Outcome, Subject, Verdict
-from wheel_checks.phrases import plural
+from wheel_checks.phrases import joined, plural
 
 LOADS = "loads"
 _NAME = re.compile(r"[\w.-]+", re.ASCII)
 _OPTION = re.compile(r"\((--[a-z-]+ \w+)\)$")  # that closes an open obligation, at the end of its reason
 
 
-def claim(name: str, subjects: Iterable[tuple[Subject, Collection[str]]], gpu: str = "", coverage: str = "") -> Claim:
-    """A claim about subjects, each with the rules that it must have passed; "" is no ``gpu``."""
+def claim(
+    name: str,
+    subjects: Iterable[tuple[Subject, Collection[str]]],
+    gpu: str = "",
+    coverage: str = "",
+    denies: Collection[str] = (),
+) -> Claim:
+    """A claim about subjects, each with the rules that it must have passed; "" is no ``gpu``.
+
+    What ``denies`` it is included, and need not have been run.
+    """
     evidence, rules = Evidence(), dict[str, None]()
     for subject, obligations in subjects:
         rules |= dict.fromkeys(obligations)
-        own = tuple(result for result in subject.results if result.rule in obligations)
+        own = tuple(result for result in subject.results if result.rule in obligations or result.rule in denies)
         evidence += gather(replace(subject, results=own), obligations, gpu)
     return made(name, evidence, rules, coverage)
 
@@ -82,6 +91,12 @@ def _without_symbols(package: Subject) -> Sequence[str]:
     """The files for the stable ABI whose symbols were not read."""
     unread: Sequence[str] = package.facts.get("links", {}).get("stable_abi_unread", ())
     return unread
+
+
+def on_hosts(subjects: Iterable[Subject]) -> str:
+    """What an answer of yes assumes of a host: ", on hosts with X11"; "" for nothing."""
+    found = sorted({result.assumes for subject in subjects for result in subject.results if result.assumes})
+    return f", on hosts with {joined(found)}" if found else ""
 
 
 def is_requested(package: Subject) -> bool:

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from wheel_checks.answers.questions import FOLLOWS_FROM, OF_ONE_GPU, OF_WHAT_RUNS, OPEN_BY_A_WARNING, REASONS
-from wheel_checks.model import CheckResult, Outcome, Severity, Subject, Verdict
-from wheel_checks.phrases import and_more, joined, summarised
+from wheel_checks.answers.questions import ASIDES, FOLLOWS_FROM, OF_ONE_GPU, OF_WHAT_RUNS, OPEN_BY_A_WARNING, REASONS
+from wheel_checks.model import Audience, CheckResult, Outcome, Severity, Subject, Verdict
+from wheel_checks.phrases import and_more, joined, plural, summarised
 
 _RANK = (Verdict.PASS, Verdict.UNDECIDED, Verdict.FAIL)
 IGNORED = "ignored until "  # begins the message of a finding that the expectation of a release knows and accepts
@@ -96,11 +96,13 @@ def gather(subject: Subject, deciding: Collection[str], gpu: str = "") -> Eviden
     counting = [r for r in subject.results if subject.concerns_reader(r) and not _is_about_another(r, subject, gpu)]
     worst: dict[str, Verdict] = {}
     for result in counting:
-        worst[result.rule] = max(worst.get(result.rule, Verdict.PASS), _counts_as(result, deciding), key=_RANK.index)
+        worst[result.rule] = max(
+            worst.get(result.rule, Verdict.PASS), _counts_as(result, subject, deciding), key=_RANK.index
+        )
     no: list[Reason] = []
     left_open: list[Reason] = []
     for result in counting:
-        verdict = _counts_as(result, deciding)
+        verdict = _counts_as(result, subject, deciding)
         causes = [worst.get(cause, Verdict.PASS) for cause in FOLLOWS_FROM.get(result.rule, ())]
         if verdict is Verdict.PASS or any(_RANK.index(cause) >= _RANK.index(verdict) for cause in causes):
             continue  # a root fact that weighs as much is the reason
@@ -113,7 +115,7 @@ def gather(subject: Subject, deciding: Collection[str], gpu: str = "") -> Eviden
     return Evidence(tuple(dict.fromkeys(no)), tuple(dict.fromkeys(left_open)))
 
 
-def _counts_as(result: CheckResult, deciding: Collection[str]) -> Verdict:
+def _counts_as(result: CheckResult, subject: Subject, deciding: Collection[str]) -> Verdict:
     """One result's answer to the question: an error is a no, an unchecked one leaves it open."""
     if result.outcome is Outcome.FAIL:
         if result.severity is Severity.ERROR:
@@ -121,9 +123,28 @@ def _counts_as(result: CheckResult, deciding: Collection[str]) -> Verdict:
         is_open = result.rule in deciding and result.rule in OPEN_BY_A_WARNING
         return Verdict.UNDECIDED if is_open else Verdict.PASS
     is_unchecked = result.outcome is Outcome.SKIP and not result.message.startswith(IGNORED)
-    if result.outcome is Outcome.ERROR or (is_unchecked and result.rule in deciding):
+    if subject.is_open(result) or (is_unchecked and result.rule in deciding):
         return Verdict.UNDECIDED
     return Verdict.PASS
+
+
+def asides(subjects: Iterable[Subject]) -> tuple[str, ...]:
+    """The warnings that decide nothing for an installer, by rule: "2 packages run code at start-up"."""
+    found: dict[tuple[str, bool], dict[str, None]] = {}
+    for subject in subjects:
+        for result in subject.results if subject.reader is Audience.INSTALLER else ():
+            warns = result.outcome is Outcome.FAIL and result.severity is not Severity.NOTE
+            if not result.decides and (warns or result.outcome is Outcome.ERROR) and subject.concerns_reader(result):
+                found.setdefault((result.rule, warns), {})[package_name(subject)] = None
+    return tuple(_aside(rule, list(names), warns=warns) for (rule, warns), names in sorted(found.items()))
+
+
+def _aside(rule: str, names: Sequence[str], *, warns: bool) -> str:
+    who = names[0] if len(names) == 1 else plural(len(names), "package")
+    if not warns:
+        return f"{rule} could not be checked in {who}"
+    phrase = ASIDES.get(rule, f"fail{{s}} {rule}")
+    return f"{who} {phrase.format(s='s' if len(names) == 1 else '')}"
 
 
 def certainty_of(subjects: Iterable[Subject]) -> str:

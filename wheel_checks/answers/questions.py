@@ -43,6 +43,7 @@ OF_TWO_SETS = ("REL208",)
 
 # The rules about code that a wheel runs, and paths that it writes.
 OF_WHAT_RUNS = "SEC"
+OF_FOREIGN_FILES = "SEC005"  # denies that a stack installs if the package is another one's of the stack
 
 # A warning of these leaves the question open: nothing is proven of a version that is unknown.
 OPEN_BY_A_WARNING = frozenset({"WHL201"})
@@ -84,4 +85,26 @@ FOLLOWS_FROM = {
     "WHL602": ("WHL601",),
     "STK101": ("STK102", "STK103"),
     "WHL422": ("WHL421",),
+}
+
+# Findings that decide nothing for an installer, in few words, about one package ("runs code") or several ("run code").
+ASIDES = {
+    "SEC001": "run{s} code at start-up",
+    "SEC002": "replace{s} sitecustomize or usercustomize",
+    "SEC003": "add{s} folders outside the environment to the search path",
+    "SEC005": "install{s} files into a package of another project",
+    "SEC006": "install{s} files into Python itself",
+    "SEC007": "resemble{s} another project by name",
+    "SEC008": "install{s} scripts with the names of other programs",
+    "SEC009": "register{s} entry points that refer to no object",
+    "SEC010": "contain{s} native code with the name of data",
+    "SEC011": "look{s} for libraries where others can write",
+    "SEC013": "run{s} code at start-up",
+    "SEC014": "contain{s} programs in place of pip, uv or Python",
+    "WHL018": "fit{s} only one of pip and uv",
+    "WHL020": "hinder{s} pip later",
+    "WHL101": "fit{s} only one of pip and uv",
+    "WHL106": "state{s} metadata that not every installer reads",
+    "WHL107": "state{s} requirements that not every installer reads",
+    "WHL125": "fit{s} only one of pip and uv",
 }

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from wheel_checks.answers.claims import LOADS, claim, is_requested, loads, of_loading
+from wheel_checks.answers.claims import LOADS, claim, is_requested, loads, of_loading, on_hosts
 from wheel_checks.answers.evidence import Evidence, Reason, certainty_of, gather
 from wheel_checks.answers.questions import (
     OF_A_DRIVER,
     OF_A_GPU,
     OF_A_PACKAGE,
     OF_FITTING,
+    OF_FOREIGN_FILES,
     OF_NO_DRIVER,
     OF_THE_STACK,
     of_driver,
@@ -32,7 +33,7 @@ class StackQuestion:
 
     ``driver`` is the version of NVIDIA's driver, or several ("535 and 580"), "" when none was given;
     ``without_driver``: the import on a host that has none. ``needs`` is what was not named of the system: "driver 580
-    or newer and glibc 2.28 or newer".
+    or newer and glibc 2.28 or newer", ``hosts`` what else the wheels assume.
     """
 
     where: str
@@ -41,6 +42,7 @@ class StackQuestion:
     what: str = ""
     needs: str = ""
     without_driver: bool = False
+    hosts: str = ""
 
 
 def answer_stack(
@@ -50,6 +52,7 @@ def answer_stack(
 
     ``packages`` are all of the resolution; ``others`` are further subjects of the report, whose errors are included.
     """
+    question = replace(question, hosts=on_hosts(packages))
     if not question.gpus:
         return (_answer(question, "", stack, packages, others),)
     answers: dict[tuple[str, ...], list[str]] = {}
@@ -74,8 +77,8 @@ def _answer(
         evidence += gather(other, ())
     if not packages and evidence.verdict is Verdict.PASS:
         evidence += Evidence(left_open=(Reason("", "nothing was resolved"),))
-    installs = claim("installs", [(stack, OF_THE_STACK), *((package, OF_A_PACKAGE) for package in packages)])
-    claims = [installs, loads(packages)]
+    installable = [(stack, OF_THE_STACK), *((package, OF_A_PACKAGE) for package in packages)]
+    claims = [claim("installs", installable, denies=(OF_FOREIGN_FILES,)), loads(packages)]
     wheels = [package for package in packages if package.kind == "wheel"]
     if gpu:
         claims.append(claim("has code", [(wheel, OF_A_GPU) for wheel in wheels], gpu))
@@ -101,15 +104,16 @@ def _words(question: StackQuestion, answer: Answer, gpus: Sequence[str]) -> str:
         driver = f"driver {question.driver}" if question.driver else ""
         system = joined([part for part in (driver, question.needs if passes else "") if part])
         condition = f" with {system}" if system else ""
-        runs = f"{'runs' if passes else 'does not run'} on {joined(gpus)}{condition}{weaker}"
+        hosts = question.hosts if passes else ""
+        runs = f"{'runs' if passes else 'does not run'} on {joined(gpus)}{condition}{hosts}{weaker}"
         if passes and not answer.certainty:
-            runs = f"installs on {question.where}; nothing in it has code for a GPU"
+            runs = f"installs on {question.where}{hosts}; nothing in it has code for a GPU"
         return f"{runs}{without}"
     if passes:
         load = " and loads" if any(claim.name == LOADS and claim.obligations for claim in answer.claims) else ""
         driver = f" and runs with driver {question.driver}" if question.driver else ""
         no_gpu = "no GPU was specified: --gpu GB200 checks whether it runs"
-        return f"installs{load} on {question.where}{driver}{without}; {no_gpu}"
+        return f"installs{load} on {question.where}{driver}{without}{question.hosts}; {no_gpu}"
     if not set(OF_A_DRIVER).isdisjoint(answer.decided_by):
         return f"does not run with driver {question.driver}"
     fits = any(rule in OF_FITTING for rule in answer.decided_by)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from wheel_checks.answers.claims import LOADS, claim, loads, of_loading
+from wheel_checks.answers.claims import LOADS, claim, loads, of_loading, on_hosts
 from wheel_checks.answers.evidence import Evidence, certainty_of, gather, of_being_checked, package_name
 from wheel_checks.answers.questions import (
     OF_A_GPU,
@@ -125,7 +125,8 @@ def _words(question: WheelQuestion, answer: Answer, wheel: Subject) -> str:
     claims = [is_a_build(wheel)] if question.expect else []
     claims += _runs(question, answer.certainty, wheel, loaded=loaded)
     claims += ["imports without a driver"] if question.without_driver else []
-    return f"{subject} {joined(claims)}" if claims else f"no error was found in {subject} ({wheel.headline})"
+    yes = f"{subject} {joined(claims)}" if claims else f"no error was found in {subject} ({wheel.headline})"
+    return f"{yes}{on_hosts([wheel])}"
 
 
 def _runs(question: WheelQuestion, certainty: str, wheel: Subject, *, loaded: bool) -> list[str]:

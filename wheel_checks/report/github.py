@@ -34,7 +34,7 @@ def render(report: Report, stream: TextIO) -> None:
     if rest:
         lines.append(_plain(f"{plural(len(rest), 'more finding')}not shown as annotations because of GitHub's limit:"))
         lines += rest
-    lines.append(_plain(wording.verdict_line(report)))
+    lines += map(_plain, filter(None, (wording.verdict_line(report), wording.also_line(report))))
     wording.write(stream, "".join(f"{line}\n" for line in lines), commands=True)
 
 

@@ -30,6 +30,7 @@ def as_dict(report: Report) -> dict[str, Any]:
                 "bytes_read": report.bytes_read,
                 "requests": report.requests,
                 **({"answers": [_answer(answer) for answer in report.answers]} if report.answers else {}),
+                **({"also": report.also} if report.also else {}),
                 **({"silenced": len(report.tree.silenced)} if report.tree else {}),
             },
             **({"tree": asdict(report.tree)} if report.tree else {}),
@@ -53,12 +54,12 @@ def _subject(report: Report, subject: Subject) -> dict[str, Any]:
         **({"reader": subject.reader} if subject.reader is not Audience.BOTH else {}),
         "verdict": report.verdict_of(subject),
         "facts": subject.facts,
-        "results": [_result(result) for result in subject.results],
+        "results": [_result(result, subject.reader) for result in subject.results],
         **({"record": subject.record} if subject.record else {}),
     }
 
 
-def _result(result: CheckResult) -> dict[str, Any]:
+def _result(result: CheckResult, reader: Audience) -> dict[str, Any]:
     document: dict[str, Any] = {
         "rule": result.rule,
         "title": result.title,
@@ -68,6 +69,8 @@ def _result(result: CheckResult) -> dict[str, Any]:
         "audience": result.audience,
         "evidence": [asdict(evidence) for evidence in result.evidence],
     }
+    if not result.decides and reader is Audience.INSTALLER:
+        document["decides"] = False
     if result.fix:
         document["fix"] = fix_document(result.fix)
     if result.location:

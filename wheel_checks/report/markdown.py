@@ -60,6 +60,8 @@ def _blocks(report: Report) -> Iterator[_Block]:
     counts = wording.counts_phrase(wording.concerning(report.subjects))
     for_others = "".join(f", {phrase}" for phrase in filter(None, [wording.publisher_phrase(report)]))
     yield _Block(f"{_text(counts + for_others)} ({wording.cost_phrase(report)}).\n")
+    if also := wording.also_line(report):
+        yield _Block(f"{_text(also)}\n")
     for statement in report.overview.statements if report.overview else ():
         yield _Block(f"- {_text(statement)}\n", "statement")
     yield from _findings(report)

@@ -120,6 +120,8 @@ def verdict(console: Console, report: Report) -> None:
         line.append(f": {counts}{silenced}")
     line.append(f" ({wording.cost_phrase(report)})", style="dim")
     console.print(line, overflow="fold")
+    if also := wording.also_line(report):
+        prose(console, also)
 
 
 def rule_id(console: Console, identity: str) -> Text:

@@ -256,6 +256,11 @@ def answer_lines(report: Report) -> list[str]:
     return lines
 
 
+def also_line(report: Report) -> str:
+    """``also: 2 packages run code at start-up``: findings that decide nothing, in a line after the verdict; or ""."""
+    return neutral(shortened(f"also: {'; '.join(report.also)}")) if report.also else ""
+
+
 def label_of(result: CheckResult) -> str:
     """One word or two for the outcome: ``error``, ``warning``, ``note``, ``not checked``, ``skipped``, ``passed``."""
     if result.outcome is Outcome.FAIL:

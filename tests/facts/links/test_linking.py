@@ -155,8 +155,11 @@ def test_without_strings_its_needs_are_unknown_and_what_lies_beside_it_may_be_lo
         ("a/libx.so", ["_ZN3foo.so", "/build/liby.so", "ld-linux-aarch64.so.1", "not a.so"], "libx.so",
          ("_ZN3foo.so", "ld-linux-aarch64.so.1")),
         ("a/bin/ptxas", ["libdl.so.2"], "ptxas", ("libdl.so.2",)),
+        ("a/_x.so", ["lib_x.so", "libdl.so.2"], "lib_x.so", ("libdl.so.2",)),
+        ("a/x.so", ["libx.so.5"], "x.so", ("libx.so.5",)),
     ],
-    ids=["soname", "longer name", "shorter name", "no soname", "auditwheel", "auditwheel twice", "paths", "program"],
+    ids=["soname", "longer name", "shorter name", "no soname", "auditwheel", "auditwheel twice", "paths", "program",
+         "module", "library"],
 )  # fmt: skip
 def test_what_strings_tell(path: str, names: list[str], soname: str, needed: tuple[str, ...]) -> None:
     found = supposed_dynamic(path, names)

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 from packaging.requirements import Requirement
 
-from wheel_checks.formats.wheel.read_by_uv import corrected, requirement_fault, requires_python_fault
+from wheel_checks.formats.wheel.read_by_uv import (
+    corrected,
+    corrected_requirement,
+    requirement_fault,
+    requires_python_fault,
+)
 
 READ = {
     "'>=3.8'": ">=3.8",
@@ -40,6 +45,28 @@ def test_what_uv_reads(text: str, meant: str) -> None:
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_uv_refuses(text: str) -> None:
     assert corrected(text) == ""
+
+
+LINES_READ = {
+    "zz (>=5.1.*)": "zz (>=5.1)",
+    "zz>=1.0<2": "zz>=1.0,<2",
+    "zz!=~3.0": "zz!=3.0.*",
+    "zz!=3.0*": "zz!=3.0.*",
+    "zz>='3.8'; extra == 'x'": "zz>=3.8; extra == 'x'",
+    "zz>=3.8.*; python_version >= '3'": "zz>=3.8; python_version >= '3'",
+    "zz (<5.*,>=3.*)": "zz (<5,>=3)",
+}
+LINES_REFUSED = ["zz=>3.6", "zz 1.0", "zz>=1.0; python_version>=3.8", "zz=1.0", "zz ~> 1.0", "zz[a,]>=1", "zz>=1.0 <2"]
+
+
+@pytest.mark.parametrize(("line", "meant"), LINES_READ.items())
+def test_a_line_that_uv_reads_and_pip_refuses(line: str, meant: str) -> None:
+    assert corrected_requirement(line) == meant
+
+
+@pytest.mark.parametrize("line", LINES_REFUSED)
+def test_a_line_that_both_refuse(line: str) -> None:
+    assert corrected_requirement(line) == ""
 
 
 PYTHONS_REFUSED = [

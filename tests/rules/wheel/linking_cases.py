@@ -266,7 +266,7 @@ CASES = [
             "the wheel loads only on hosts with FFmpeg: libavcodec.so.59, libavcodec.so.60, libavutil.so.57, "
             "libavutil.so.58 are needed, but no wheel contains them",
         ),
-        undecided=True,
+        WARNING,
         evidence=("demo/libdemo_core5.so, demo/libdemo_core6.so",),
     ),
     Case(
@@ -274,7 +274,7 @@ CASES = [
         "a library that a host may have",
         lambda: linked(torch("libnuma.so.1")),
         ("the wheel loads only on hosts with numactl: libnuma.so.1 is needed, but no wheel contains it",),
-        undecided=True,
+        WARNING,
         member="torch/lib/libtorch_cuda.so",
     ),
     Case("WHL521", "all is there", lambda: linked(torch("libcublas.so.13"), cublas())),

@@ -87,6 +87,13 @@ CASES = [
         ),
     ),
     Case(
+        "WHL107",
+        "what uv corrects and pip refuses",
+        lambda: facts_of(WheelBuilder().metadata(requires=["PyYAML (>=5.1.*)", "numpy"])),
+        ("the requirement 'PyYAML (>=5.1.*)' cannot be parsed by pip",),
+        evidence=("reads PyYAML (>=5.1)",),
+    ),
+    Case(
         "WHL106",
         "WHEEL of the future",
         lambda: facts_of(WheelBuilder().wheel(wheel_version="2.0")),

@@ -22,6 +22,9 @@ MODULE = "demo/demo_cuda.cpython-312-aarch64-linux-gnu.so"
 ERROR_NAME = "_ZN3c105ErrorC2ENS_14SourceLocationESs"
 NEW_NAME = "torch_from_blob"
 RAISE = "_ZN2at5raiseEv"
+LACKS_TORCH = (
+    f"demo_cuda.cpython-312-aarch64-linux-gnu.so needs at::raise ({RAISE}), which no library next to it defines",
+)
 
 
 def with_symbols(*files: UnresolvedFile, unread: str = "", fitting: tuple[str, ...] = ()) -> WheelFacts:
@@ -53,6 +56,19 @@ def for_gpus(*names: str) -> WheelFacts:
     links = link(lay_out(facts.file_name, need(facts.elfs), sources=sources), (), AARCH64)
     found = lame(*names, path="demo/sm90/ops.so", imported=False)
     return replace(facts, links=replace(links, symbols=SymbolFacts((found,), (), 2)))
+
+
+def bridge(
+    *, requires: str = "", source: str = "from demo import _core", other: bool = True, torch: str = ""
+) -> WheelFacts:
+    """A wheel next to this torch, "" for none, one of whose modules uses torch."""
+    built = WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_aarch64").add(MODULE, library("", ["libc.so.6"]))
+    built.add("demo/__init__.py", source).metadata(requires=[requires] if requires else [])
+    if other:
+        built.add("demo/_core.cpython-312-aarch64-linux-gnu.so", library("", ["libc.so.6"]))
+    facts = facts_of(built, depth=Depth.LINKS, target=AARCH64)
+    links = link(lay_out(facts.file_name, need(facts.elfs), sources=need(facts.sources)), (), AARCH64)
+    return replace(facts, links=replace(links, symbols=SymbolFacts((lame(RAISE),), (), 2, torch)))
 
 
 def lame(*names: str, path: str = MODULE, imported: bool = True) -> UnresolvedFile:
@@ -115,6 +131,32 @@ CASES = [
         "the alternative for another GPU",
         lambda: for_gpus("ncclNewest"),
         expectations={"gpus": parse_gpus("B200")},
+    ),
+    Case(
+        "WHL526",
+        "a module for users of torch, which the wheel does not require",
+        bridge,
+        LACKS_TORCH,
+        WARNING,
+    ),
+    *(
+        Case(
+            "WHL526",
+            given,
+            facts,
+            LACKS_TORCH,
+        )
+        for given, facts in (
+            ("a wheel whose only module needs torch", lambda: bridge(other=False)),
+            ("a module whose torch is required", lambda: bridge(requires="torch")),
+            ("a module that the source imports", lambda: bridge(source="from demo import demo_cuda")),
+        )
+    ),
+    Case(
+        "WHL526",
+        "a module for users of torch next to another torch",
+        lambda: bridge(torch="2.11.0"),
+        (LACKS_TORCH[0].replace("no library next to it defines", "torch 2.11.0 does not export"),),
     ),
     Case("WHL526", "all is defined", with_symbols),
     Case(

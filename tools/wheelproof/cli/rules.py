@@ -100,6 +100,7 @@ def as_json(rule: Rule) -> dict[str, Any]:
         "severity": str(rule.severity),
         "kind": rule.kind,
         "audience": str(rule.audience),
+        **({} if rule.decides else {"decides": False}),
         **({"plugin": rule.plugin} if rule.plugin else {}),
         **_prose(rule),
         **({"sources": sources} if sources else {}),
@@ -174,7 +175,8 @@ def _linked(source: str) -> str:
 
 def _readers(rule: Rule) -> str:
     """Who a rule is for, and whose it is when it is not ours."""
-    return AUDIENCES[rule.audience] + (f"; a rule of {rule.plugin}" if rule.plugin else "")
+    decides = "" if rule.decides else "; at most a warning for who installs it"
+    return AUDIENCES[rule.audience] + decides + (f"; a rule of {rule.plugin}" if rule.plugin else "")
 
 
 def _wrapped(prose: str) -> str:

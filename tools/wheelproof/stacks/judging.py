@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from wheel_checks.answers.claims import is_requested
+from wheel_checks.answers.questions import OF_FOREIGN_FILES
 from wheel_checks.answers.stack import StackQuestion, answer_stack
 from wheel_checks.errors import WheelproofError
+from wheel_checks.facts.security.places import package_of
 from wheel_checks.facts.stack.facts import DECLARED, StackFacts, StackPackage
 from wheel_checks.facts.stack.needs import stack_needs
 from wheel_checks.formats.index.digests import WrongMetadataError
@@ -55,7 +57,7 @@ class StackJudge:
             if p.name in wheels and stack.lock is None  # a lock leaves no choice between indexes
         }
         wheels = {name: with_offers(wheel, offers.get(name)) for name, wheel in wheels.items()}
-        packages = [self._package(package, wheels.get(package.name)) for package in facts.packages]
+        packages = [self._package(p, _in_stack(wheels.get(p.name), wheels.values())) for p in facts.packages]
         packages += [_not_looked_at(name, stack.target, error) for name, error in sorted(stack.left_out.items())]
         packages.sort(key=lambda subject: not is_requested(subject))
         others = machine_subjects(stack.choices, judgement)
@@ -121,7 +123,21 @@ class StackJudge:
             return Subject(name, "package", package.explanation, facts, at_place(results, package.place))
         results = at_place((*(results if wheel.facts else ()), *wheel.subject.results), package.place)
         subject = replace(wheel.subject, facts={**wheel.subject.facts, **facts}, results=results)
-        return subject.read_by(Audience.INSTALLER)
+        return subject.read_by(Audience.INSTALLER, self.request.installer)
+
+
+def _in_stack(wheel: JudgedWheel | None, stack: Iterable[JudgedWheel]) -> JudgedWheel | None:
+    """The wheel: that it installs files into a package of another project decides if the stack has that package."""
+    if wheel is None:
+        return None
+    others = {package for other in stack if other is not wheel for package in other.packages}
+    results = tuple(
+        replace(r, decides=True)
+        if r.rule == OF_FOREIGN_FILES and r.location and package_of(r.location.member) in others
+        else r
+        for r in wheel.subject.results
+    )
+    return replace(wheel, subject=replace(wheel.subject, results=results))
 
 
 def _not_looked_at(name: str, target: Target, error: WheelproofError) -> Subject:

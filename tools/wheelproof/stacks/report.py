@@ -66,7 +66,7 @@ def judge_stack(
     read = [index for stack in stacks for index in stack.read]
     subjects = [*_subjects(judged), *(index_subjects(wheels, read, judgement) if read else ())]
     return opened.close(
-        [subject.read_by(Audience.INSTALLER) for subject in subjects],
+        [subject.read_by(Audience.INSTALLER, request.installer) for subject in subjects],
         judgement.selection,
         cost=client.cost,
         local=local_bytes(wheels),

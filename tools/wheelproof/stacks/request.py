@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wheel_checks.formats.lock.model import PIXI, UV
 from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT
 from wheel_checks.targets.extras_and_groups import ExtrasAndGroups
 from wheel_checks.targets.target import Target, parse_targets
+from wheelproof.stacks.hashed import requires_hashes
 from wheelproof.stacks.inputs import read_inputs
 from wheelproof.stacks.locks import LockRequest, targets_of
 from wheelproof.wheels.asked import Requested
@@ -33,6 +35,14 @@ class StackRequest:
     timeout: float = DEFAULT_TIMEOUT
     machines: tuple[Machine, ...] = ()
     lock: LockRequest | None = None
+
+    @property
+    def installer(self) -> str:
+        """The installer that is meant, "pip" or "uv"; "" if it is not known."""
+        if self.lock is not None:
+            return UV if self.lock.lock.format in (UV, PIXI) else ""
+        is_for_pip = requires_hashes(self.requested) and not self.requested.declared.compiled_by_uv
+        return "pip" if is_for_pip else ""
 
 
 def read_request(

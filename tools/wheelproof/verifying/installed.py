@@ -13,7 +13,7 @@ from wheel_checks.facts.installed.summary import headline, summarize, summarize_
 from wheel_checks.facts.pins.receipt import InstalledGuard, read_installed_guard
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.formats.secrets import redact_text
-from wheel_checks.model import Report, Rule, Subject
+from wheel_checks.model import Audience, Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.environment import Environment, find_environment
 from wheel_checks.targets.target import this_machine
@@ -62,7 +62,7 @@ def verify_installed(
         advance=advance,
     )
     inside = _with_guard(read_installed(environment, reading))
-    subjects = _judge(inside, rules, judgement)
+    subjects = [subject.read_by(Audience.INSTALLER) for subject in _judge(inside, rules, judgement)]
     answer = answer_installed(question_of(judgement.expectations), subjects[0], subjects[1:])
     return opened.close(subjects, judgement.selection, local=inside.bytes_read, answers=[answer])
 

@@ -83,8 +83,9 @@ def verify(
     for item in finished:
         label = item.planned.target.label if item.planned.target else ""
         subject = with_offers(item, by_file.get((item.planned.file_name, label))).subject
-        # who names a package installs it; who names a file or a folder may be about to publish it
-        reader = Audience.INSTALLER if item.planned.listing else Audience.BOTH
+        # who names a package, or a target, installs it; who names a file or a folder alone may be about to publish it
+        installs = item.planned.listing or (item.facts and item.facts.is_target_requested)
+        reader = Audience.INSTALLER if installs else Audience.BOTH
         if attesting is not None:
             subject = _attested(attesting, item, subject)
         subjects.append(subject.read_by(reader))

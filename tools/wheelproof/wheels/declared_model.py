@@ -89,6 +89,7 @@ class Declared:
     without_index: bool = False
     pre: bool = False
     require_hashes: bool = False
+    compiled_by_uv: bool = False  # by the comment at the start of a requirements file
     not_built: dict[str, str] = field(default_factory=dict)
     wheel_options: list[NotUnderstood] = field(default_factory=list)
     open_ends: list[WheelproofError] = field(default_factory=list)

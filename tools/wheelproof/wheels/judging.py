@@ -21,6 +21,7 @@ from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.archive.facts import MAX_READ
 from wheel_checks.facts.archive.kept import NOTHING_KEPT, AsJson, kept_facts
 from wheel_checks.facts.archive.reading import read_archive
+from wheel_checks.facts.security.known import own_packages
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
@@ -88,7 +89,7 @@ def judge_wheels(
         if facts.variant is not None:
             results += run_rules(judgement.selection.rules("variant"), facts, judgement.expectations)
         subject = Subject(name, "wheel", headline(facts), summarize(facts, expected.gpus), results)
-        return JudgedWheel(planned, subject, facts.without_members())
+        return JudgedWheel(planned, subject, facts.without_members(), _own_packages(facts))
 
     with ThreadPoolExecutor(AT_ONCE, "wheel") as pool:
         futures = [pool.submit(judge, planned) for planned in wheels]
@@ -97,6 +98,12 @@ def judge_wheels(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _own_packages(facts: WheelFacts) -> frozenset[str]:
+    if isinstance(facts.archive, Unavailable) or isinstance(facts.name, Unavailable):
+        return frozenset()
+    return own_packages(canonicalize_name(facts.name.distribution), (member.name for member in facts.archive.members))
 
 
 def _read(

@@ -81,8 +81,12 @@ class Silent:
 
 @dataclass(frozen=True, slots=True)
 class JudgedWheel:
-    """A planned wheel: its subject so far, and its facts, for the comparison with others; None when unreadable."""
+    """A planned wheel: its subject so far, and its facts, for the comparison with others; None when unreadable.
+
+    ``packages`` are the import packages that are known to be its project's own.
+    """
 
     planned: PlannedWheel
     subject: Subject
     facts: WheelFacts | None = None
+    packages: frozenset[str] = frozenset()

@@ -19,12 +19,14 @@ def supposed_dynamic(path: str, names: Iterable[str]) -> DynamicFacts:
     """The largest possible dynamic section of a file at ``path``, by the strings of its .dynstr.
 
     Every name of a library is taken for a need, but its own and those that a mangled one replaced; every string with
-    ``$ORIGIN`` for a DT_RPATH. The soname is the file name, or the one among ``names`` that differs in its version.
+    ``$ORIGIN`` for a DT_RPATH. The soname is the file name, or the one among ``names`` that differs in its version, or
+    by "lib" before the name of a module.
     """
     names = list(dict.fromkeys(islice(names, _MOST)))
     own = posixpath.basename(path)
     libraries = [name for name in names if _LIBRARY.fullmatch(name)]
-    soname = own if own in libraries else next((name for name in libraries if _stem(name) == _stem(own)), own)
+    alike = (name for name in libraries if _stem(name) == _stem(own) or name == f"lib{own}")
+    soname = own if own in libraries else next(alike, own)
     replaced = {match["stem"] for name in libraries if (match := _MANGLED.match(name))}
     needed = (n for n in libraries if n not in (own, soname) and (_MANGLED.match(n) or _stem(n) not in replaced))
     return DynamicFacts(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 
 from packaging.utils import canonicalize_name
 
 from wheel_checks.data import load
+from wheel_checks.facts.security.places import package_of, place_of
 
 _SHORTEST_LOOKALIKE = 5  # characters of a name: shorter ones are near each other by chance
+_INITIAL = ("/__init__.py", "/__init__.pyc")
 _BUILD = re.compile(
     r"-(?:cu(?:da)?\d+x?|rocm(?:-\d+)*)$"
 )  # ends the name of a project with the accelerator of its build
@@ -63,6 +65,12 @@ def is_owner(project: str, owners: Collection[str]) -> bool:
     """
     builds = {_BUILD.sub("", name) for name in owners if _BUILD.search(name)}
     return project in owners or _BUILD.sub("", project) in builds
+
+
+def own_packages(project: str, members: Iterable[str]) -> frozenset[str]:
+    """The regular packages ("torch/") and modules ("six") of a project's wheel that are known to be its own."""
+    found = {package_of(m) for m in members if m.endswith(_INITIAL) or "/" not in place_of(m).path}
+    return frozenset(package for package in found if is_owner(project, owners_of(package.rstrip("/"))))
 
 
 def may_write(project: str, import_name: str, member: str) -> bool:

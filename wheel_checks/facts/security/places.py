@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 _DATA = re.compile(r"[^/]+\.data/([^/]+)/(.+)", re.DOTALL)
 _SITE = re.compile(r"(?:lib(?:64)?/python\d[^/]*/(?:site|dist)-packages|Lib/site-packages)/(.+)", re.DOTALL)
+_MODULE = re.compile(r"(\w+)(?:\.pyi?|\.pyc|(?:\.[\w-]+)*\.(?:so|pyd))")
 _SCRIPTS = re.compile(r"(?:bin|sbin|Scripts)/([^/]+)")
 
 
@@ -38,3 +39,13 @@ def place_of(member: str) -> Place:
     if script := _SCRIPTS.fullmatch(path):
         return Place("scripts", script[1], by_data=True)
     return Place("data", path, by_data=True)
+
+
+def package_of(member: str) -> str:
+    """The import package ("torch/") or module ("six") of a member; "" for a file that no import finds."""
+    area, path, _ = place_of(member)
+    top, slash, _rest = path.partition("/")
+    if area != "site":
+        return ""
+    match = _MODULE.fullmatch(top)
+    return f"{top}/" if slash else match[1] if match else ""

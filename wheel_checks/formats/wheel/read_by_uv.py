@@ -1,15 +1,18 @@
 """Requirements and Requires-Python that uv reads differently from packaging and pip.
 
 Found by running uv 0.13.8 on about two hundred lines (November 2026; the tests have them): it corrects common mistakes
-in Requires-Python, which pip ignores as a whole, and it refuses some lines that packaging accepts.
+in Requires-Python, which pip ignores as a whole, and in Requires-Dist, for which pip refuses the wheel; and it refuses
+some lines that packaging accepts.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from urllib.parse import urlsplit
 
-from packaging.requirements import Requirement
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
 from wheel_checks.parsing import specifiers_or_none, version_or_none
@@ -38,11 +41,24 @@ _PACKED = (".tar.gz", ".tar.bz2", ".tar.xz", ".tar.lz", ".tar.lzma", ".tar.zst")
 
 def corrected(text: str) -> str:
     """The Requires-Python that uv reads from a malformed one, "" if it refuses it."""
+    text = next((text for text in _corrections(text) if specifiers_or_none(text) is not None), "")
+    return "" if requires_python_fault(text) else text
+
+
+def corrected_requirement(line: str) -> str:
+    """The Requires-Dist line that uv reads from a malformed one, "" if it refuses it."""
+    plain, semicolon, marker = line.partition(";")
+    for text in _corrections(plain):
+        with suppress(InvalidRequirement, ValueError):
+            whole = f"{text}{semicolon}{marker}"
+            return "" if requirement_fault(whole, Requirement(whole)) else whole
+    return ""
+
+
+def _corrections(text: str) -> Iterator[str]:
     for slip, correction in _SLIPS:
         text = slip.sub(correction, text)
-        if specifiers_or_none(text) is not None:
-            return "" if requires_python_fault(text) else text
-    return ""
+        yield text
 
 
 def requires_python_fault(text: str) -> str:

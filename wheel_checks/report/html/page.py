@@ -106,10 +106,11 @@ def _banner(report: Report) -> str:
     judged = text_of(", ".join(filter(None, (wording.judged_phrase(report), wording.silenced_phrase(report)))))
     counted = (wording.counts_phrase(wording.concerning(report.subjects)), wording.publisher_phrase(report))
     counts = text_of(", ".join(filter(None, counted)))
+    also = "".join(f"<p>{text_of(line)}</p>\n" for line in filter(None, [wording.also_line(report)]))
     answers = _answers(wording.answer_lines(report))
     return (
         f'<header><div class="banner {verdict}">\n{answers}'
-        f'<h1><span class="word">{verdict.upper()}</span> {judged}</h1>\n<p>{counts}</p>\n'
+        f'<h1><span class="word">{verdict.upper()}</span> {judged}</h1>\n<p>{counts}</p>\n{also}'
         f'<p class="run"><code>wheelproof {text_of(report.command)}</code>: {text_of(wording.cost_phrase(report))}; '
         f"fails on: {report.fail_on.value}</p>\n</div></header>"
     )

@@ -13,7 +13,7 @@ from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Sever
 from wheel_checks.phrases import shortened
 from wheel_checks.registry import rules_of
 
-rule = rules_of("environment", Audience.INSTALLER)
+rule = rules_of("environment", Audience.INSTALLER, decides=False)
 _LONGEST = 160  # characters of a line that a message shows
 _LOOK = Fix("Read the code before starting anything in the environment; remove the file if it should not be there.")
 

@@ -9,7 +9,9 @@ from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
 from wheel_checks.parsing import version_or_none
 from wheel_checks.phrases import plural, shortened
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
+
+rule = rules_of("pair", decides=False)
 
 _SHOWN = 5
 _LONGEST = 160  # characters of a line
@@ -19,7 +21,6 @@ _LONGEST = 160  # characters of a line
     "SEC012",
     "the release adds no code that runs whenever Python starts",
     Severity.WARNING,
-    kind="pair",
     why="Code that a release adds to the start of every process was not reviewed with any earlier release. Projects "
     "that were taken over have been used this way. Start-up code known to be normal for the project counts here, too.",
     example="demo 1.1 has demo-init.pth, but demo 1.0 does not",

@@ -8,16 +8,17 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from wheel_checks.facts.security.known import is_owner, may_write, owners_of, resembled
-from wheel_checks.facts.security.places import place_of
+from wheel_checks.facts.security.places import package_of, place_of
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, need
 from wheel_checks.phrases import plural, summarised
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
 from wheel_checks.rules.security.startup import project_of
 
+rule = rules_of("wheel", decides=False)
+
 _SHOWN = 5
-_MODULE = re.compile(r"(\w+)(?:\.pyi?|\.pyc|(?:\.[\w-]+)*\.(?:so|pyd))")
 _STANDARD_LIBRARY = re.compile(
     r"(?:lib(?:64)?/python\d[^/]*|Lib|DLLs)/(?!(?:site|dist)-packages)|(?:lib(?:64)?/)?python\d+\.zip$"
 )
@@ -31,7 +32,8 @@ _REBUILD = Fix("Find out where the wheel comes from before you install it; build
     "SEC005",
     "the wheel installs no files into a package of another project",
     why="Installers silently overwrite existing files with a wheel's files, and delete them with either project. If "
-    "another wheel contains torch/__init__.py, `import torch` runs that file.",
+    "another wheel contains torch/__init__.py, `import torch` runs that file. In a stack that has the other "
+    "project's package it is an error: the two overwrite each other.",
     example="`torch/_tensor.py` in demo-1.0-py3-none-any.whl",
     fix="Install into a package named after the project; extend others through their entry points.",
 )
@@ -40,19 +42,13 @@ def foreign_packages(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     project = project_of(wheel)
     found: dict[str, list[str]] = defaultdict(list)
     for member in need(wheel.archive).members:
-        if member.is_directory:
-            continue
-        place = place_of(member.name)
-        top, _slash, rest = place.path.partition("/")
-        if place.area != "site":
-            continue
-        if not rest:
-            match = _MODULE.fullmatch(top)
-            top = match[1] if match else ""
+        package = "" if member.is_directory else package_of(member.name)
+        top = package.rstrip("/")
         owners = owners_of(top) if top else ()
-        if owners and not is_owner(project, owners) and not may_write(project, top, place.path):
-            found[top].append(member.name)
-    for top, names in sorted(found.items()):
+        if owners and not is_owner(project, owners) and not may_write(project, top, place_of(member.name).path):
+            found[package].append(member.name)
+    for package, names in sorted(found.items()):
+        top = package.rstrip("/")
         owners = owners_of(top)
         message = f"the wheel installs {plural(len(names), 'file')} into {top}, which is a package of {owners[0]}"
         source = "wheel_checks/data/import_names.toml"

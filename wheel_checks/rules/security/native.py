@@ -11,10 +11,12 @@ from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.fixes.commands import member as member_word
 from wheel_checks.fixes.commands import run
 from wheel_checks.formats.elf.dynamic import DynamicFacts
-from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import plural, summarised
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
 from wheel_checks.rules.security.startup import WORLD_WRITABLE
+
+rule = rules_of("wheel", decides=False)
 
 _SHOWN = 5
 _CLIMBING = re.compile(r"\$(?:ORIGIN|\{ORIGIN\})(?:/+\.\.){5,}(/.*)")  # to the root, from any site-packages
@@ -76,7 +78,5 @@ def writable_search_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Findin
         verb = "looks" if len(names) == 1 else "look"
         message = f"{plural(len(names), 'file')} {verb} for libraries in {where}"
         evidence = (Evidence("files", summarised(names, _SHOWN, grouping="")),)
-        is_writable = entry.startswith(("/", "$"))
-        severity = Severity.ERROR if is_writable else None
-        by_reader = (Audience.INSTALLER, Severity.WARNING) if is_writable else None
-        yield Finding(message, evidence, fix, Location(names[0]), severity, by_reader=by_reader)
+        severity = Severity.ERROR if entry.startswith(("/", "$")) else None
+        yield Finding(message, evidence, fix, Location(names[0]), severity)

@@ -13,7 +13,9 @@ from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import shortened
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
+
+rule = rules_of("wheel", decides=False)
 
 WORLD_WRITABLE = re.compile(r"/(?:tmp|var/tmp|dev/shm|private/tmp|usr/tmp)(?:/|$)")
 """Folders in which every user of a machine may create files (hier(7), FHS 3.0)."""
@@ -93,8 +95,7 @@ def customize(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "SEC003",
     "no .pth file adds folders outside the environment",
     why="A path in a .pth file is added to the search path of every process. A path outside the environment belongs to "
-    "another host: such a wheel must not be published, and its users get a warning. From a world-writable path, any "
-    "user's modules are imported: that is an error for both.",
+    "another host: such a wheel must not be published. From a world-writable path, any user's modules are imported.",
     example="`/tmp/build/src` in demo.pth",
     fix="Install the modules; keep editable installs on the host where they were made.",
 )
@@ -107,13 +108,11 @@ def added_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             if line.runs or not outside:
                 continue
             message = f"{posixpath.basename(file.member)} adds {shortened(path, _LONGEST)} to the search path"
-            writable = WORLD_WRITABLE.match(posixpath.normpath(path))
-            if writable:
+            if WORLD_WRITABLE.match(posixpath.normpath(path)):
                 message += ", which every user of the host can write to"
             fix = Fix("Rebuild the wheel without an editable install, and check its contents.")
             place = Location(file.member, line=line.number)
-            by_reader = None if writable else (Audience.INSTALLER, Severity.WARNING)
-            yield Finding(message, fix=fix, location=place, by_reader=by_reader)
+            yield Finding(message, fix=fix, location=place)
 
 
 @rule(

@@ -6,7 +6,7 @@ from collections import defaultdict
 from functools import cache
 
 from wheel_checks.data import load
-from wheel_checks.model import Evidence
+from wheel_checks.model import Evidence, Finding, Fix, Location
 
 _SOURCE = "wheel_checks/data/installers.toml"
 _TOOLS = {
@@ -36,3 +36,11 @@ def installer_evidence(case: str) -> tuple[Evidence, ...]:
     found = [Evidence(", ".join(labels), f"refuse: {answer}", _SOURCE) for answer, labels in tools.items()]
     files = ", and write different files" if row["differ"] else ""
     return (*found, *([Evidence(", ".join(taking), f"install it{files}", _SOURCE)] if taking else []))
+
+
+def finding_of(case: str, message: str, fix: Fix, place: Location) -> Finding:
+    """A finding with the reactions of the tools, and the installer that refuses the wheel if the other accepts it."""
+    row = next(row for row in load("installers")["case"] if row["name"] == case)
+    refusing = {tool for tool in ("pip", "uv") for kind in _TOOLS if kind.startswith(tool) and row.get(kind)}
+    refused_by = refusing.pop() if len(refusing) == 1 else ""
+    return Finding(message, installer_evidence(case), fix, place, refused_by=refused_by)

@@ -73,6 +73,8 @@ def _finding(
     if fitting:
         evidence.append(Evidence("exported by torch", ", ".join(fitting)))
         fix = Fix(f"Install {own} with torch {fitting[-1]}, or a release of {own} built for torch {facts.torch}.")
+    elif of_torch and not facts.torch:
+        fix = Fix(f"Install torch to use this part of {own}.")
     elif of_torch:
         fix = Fix(f"Install a release of {own} built for torch {facts.torch}, or build it for this torch.")
     elif of_python:

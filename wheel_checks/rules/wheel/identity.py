@@ -30,7 +30,7 @@ def file_name(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         yield Finding(wheel.name.reason, (Evidence("file name", wheel.file_name),), fix)
     elif (tags := wheel.file_name.removesuffix(".whl").split("-", 2)[-1]) != tags.lower():
         fix = Fix("Write the tags in lower case.")
-        yield Finding(f"the tags {tags} are not in lower case, so uv does not recognize them", fix=fix)
+        yield Finding(f"the tags {tags} are not in lower case, so uv does not recognize them", fix=fix, refused_by="uv")
 
 
 @rule(

@@ -200,7 +200,7 @@ def _needed_of(files: Mapping[str, Sequence[str]]) -> list[Evidence]:
 
 
 def _left_to_the_host(links: LinkFacts, lost: Mapping[str, Sequence[Need]], more: Sequence[Evidence]) -> Finding:
-    """The undecided finding about libraries of programs that only the host can have installed."""
+    """The finding about libraries of programs that only the host can have installed, which answers assume."""
     needs = [item for items in lost.values() for item in items]
     programs = _shown(dict.fromkeys(host_program_of(soname) for soname in lost))
     certain = _judged_wheel_needs(links, needs) or any(item.certain for item in needs)
@@ -218,8 +218,8 @@ def _left_to_the_host(links: LinkFacts, lost: Mapping[str, Sequence[Need]], more
         evidence,
         Fix(f"Install {programs} with the system's package manager. Of several versions of a library, one is enough."),
         Location(needs[0].elf) if _judged_wheel_needs(links, needs[:1]) else None,
-        undecided=certain,
-        severity=None if certain else Severity.WARNING,
+        severity=Severity.WARNING,
+        assumes=programs if certain else "",
     )
 
 
@@ -267,9 +267,10 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """No DT_NEEDED of the wheel or of its dependencies lacks a file that is found, or loaded already.
 
     An error for files that the import of the wheel loads, one for each library, or for the package that would provide
-    several; undecided if the host may have it installed, if the name is uncertain (a warning in another wheel), or if
-    the source does not show whether a file is loaded, or which libraries it opens first. One warning for all files that
-    the import does not load: optional modules, leftovers, and modules of other packages, if these alone are a note.
+    several; a warning if the host may have it installed; undecided if the name is uncertain (a warning in another
+    wheel), or if the source does not show whether a file is loaded, or which libraries it opens first. One warning for
+    all files that the import does not load: optional modules, leftovers, and modules of other packages, if these alone
+    are a note.
     Nothing for alternatives if another one is chosen. Undecided for extras of a wheel without libraries, since their
     packages are not read.
     """

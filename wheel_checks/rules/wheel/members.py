@@ -144,10 +144,11 @@ def egg_info(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     for folder, fault in wheel.egg_infos:
         if isinstance(fault, Unavailable):
             what = f"not proven that pip can read {folder}: {fault.reason}"
-            yield Finding(what, fix=fix, location=Location(member=folder), undecided=True)
+            yield Finding(what, fix=fix, location=Location(member=folder), undecided=True, refused_by="pip")
         elif fault:
             evidence = (Evidence("pip 26.3", "fails once it is installed", "PKG-INFO"),)
-            yield Finding(f"pip cannot read {folder}: {fault}", evidence, fix, Location(member=folder))
+            message = f"pip cannot read {folder}: {fault}"
+            yield Finding(message, evidence, fix, Location(member=folder), refused_by="pip")
 
 
 def _same(a: str, b: str) -> bool:

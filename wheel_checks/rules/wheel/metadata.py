@@ -10,7 +10,7 @@ from wheel_checks.facts.accelerator.signals import marker_fault
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
-from wheel_checks.formats.wheel.read_by_uv import corrected
+from wheel_checks.formats.wheel.read_by_uv import corrected, corrected_requirement
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.parsing import specifiers_or_none
 from wheel_checks.phrases import abbreviated
@@ -18,10 +18,12 @@ from wheel_checks.registry import rule
 from wheel_checks.targets.of_wheel import exact_pythons
 from wheel_checks.targets.target import this_machine
 
-# Faults of these fields keep pip or uv from taking the wheel; all others are harmless for users. "introduced in
-# metadata version 2.4" names no field, and Metadata-Version is read by neither.
+# Faults of these fields keep pip or uv from taking the wheel; all others are harmless for users. Metadata-Version is
+# read by neither.
 _READ_BY_INSTALLERS = re.compile(
-    r"\b(Name|(?<!metadata[- ])Version|Requires-Python|Requires-Dist|UTF-8|malformed)\b", re.IGNORECASE
+    r"(Name|Version|Wheel-Version|Requires-Python|Requires-Dist)\b"
+    r"|(METADATA|WHEEL) is (not UTF-8|malformed)|line \d+ has the key wheel-version",
+    re.IGNORECASE,
 )
 _REPEATED = re.compile(r" is given (?:\d+ times|more than once)$")
 _CORRECT = Fix("Correct the project's metadata (pyproject.toml), and rebuild the wheel.")
@@ -46,21 +48,22 @@ def well_formed(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
                 yield finding
                 continue
             is_repeated = _REPEATED.search(fault)  # pip 26.3 and uv 0.13.9 take the first value, an index refuses both
-            audience = Audience.PUBLISHER if is_repeated or not _READ_BY_INSTALLERS.search(fault) else None
+            audience = Audience.PUBLISHER if is_repeated or not _READ_BY_INSTALLERS.match(fault) else None
             was_taken = audience is Audience.PUBLISHER and _was_uploaded_before(wheel)
             severity = Severity.WARNING if is_repeated or was_taken else None
             yield Finding(f"{label}: {fault}", (), _CORRECT, Location(label), severity, audience=audience)
 
 
 def _mended(wheel: WheelFacts, metadata: CoreMetadata, fault: str) -> Finding | None:
-    """For a Requires-Python that is malformed and hinders no installer; an index refuses the upload since 2024."""
-    if not fault.startswith("Requires-Python: ") or not (meant := corrected(metadata.requires_python)):
+    """For a Requires-Python that is malformed, which pip ignores; an index refuses the upload since 2024."""
+    if not fault.startswith("Requires-Python: "):
         return None
-    evidence = (Evidence("pip 26.3", "ignores it"), Evidence("uv 0.13.8", f"reads {meant}"))
+    meant, message, place = corrected(metadata.requires_python), f"METADATA: {fault}", Location("METADATA")
+    evidence = (Evidence("pip 26.3", "ignores it"), Evidence("uv 0.13.8", f"reads {meant}" if meant else "rejects it"))
+    if not meant:
+        return Finding(message, evidence, _CORRECT, place, refused_by="uv")
     severity = Severity.WARNING if _was_uploaded_before(wheel) else None
-    by_reader = (Audience.INSTALLER, Severity.WARNING)
-    place = Location("METADATA")
-    return Finding(f"METADATA: {fault}", evidence, _CORRECT, place, severity, by_reader=by_reader)
+    return Finding(message, evidence, _CORRECT, place, severity, decides=False)
 
 
 def _was_uploaded_before(wheel: WheelFacts) -> bool:
@@ -73,7 +76,10 @@ def _was_uploaded_before(wheel: WheelFacts) -> bool:
 @rule(
     "WHL107",
     "every requirement can be parsed",
-    why="One malformed Requires-Dist line makes pip and uv reject the release.",
+    why="One malformed Requires-Dist line makes pip reject the release, and uv, too, unless it can correct the line. "
+    "For who installs it that is an error if the installer that is meant rejects it (uv for a uv.lock, pip for a "
+    "requirements file with hashes that uv did not compile), and a warning if that is not known and only one of them "
+    "does.",
     example="`Requires-Dist: triton=>3.6`",
     fix="Write the requirement as PEP 508 specifies, and rebuild the wheel.",
 )
@@ -82,10 +88,16 @@ def requirement_syntax(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     metadata = need(wheel.metadata)
     for text, reason in metadata.bad_requirements:
         evidence = (Evidence("Requires-Dist", text, "METADATA"), Evidence("reason", reason))
-        yield Finding(f"the requirement {text!r} cannot be parsed", evidence, _CORRECT, Location("METADATA"))
+        place, message = Location("METADATA"), f"the requirement {text!r} cannot be parsed"
+        if meant := corrected_requirement(text):
+            corrects = Evidence("uv 0.13.8", f"reads {meant}")
+            yield Finding(f"{message} by pip", (*evidence, corrects), _CORRECT, place, refused_by="pip")
+        else:
+            yield Finding(message, evidence, _CORRECT, place)
     for text, reason in metadata.refused_requirements:
         evidence = (Evidence("Requires-Dist", text, "METADATA"), Evidence("uv 0.13.8", reason))
-        yield Finding(f"uv rejects the requirement {text!r}: {reason}", evidence, _CORRECT, Location("METADATA"))
+        message = f"uv rejects the requirement {text!r}: {reason}"
+        yield Finding(message, evidence, _CORRECT, Location("METADATA"), refused_by="uv")
     environment = (wheel.target or this_machine().target).markers()
     for requirement in metadata.requirements:
         if reason := marker_fault(requirement, environment):

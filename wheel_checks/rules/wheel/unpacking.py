@@ -12,7 +12,7 @@ from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Finding, Fix, Location, need
 from wheel_checks.registry import rule
-from wheel_checks.rules.shared.installers import installer_evidence
+from wheel_checks.rules.shared.installers import finding_of, installer_evidence
 
 _LONGEST_NAME = 255  # bytes: NAME_MAX of Linux, macOS and Windows alike
 _LONGEST_PATH = 1024  # bytes: PATH_MAX of macOS, the shortest but for old programs of Windows
@@ -86,7 +86,7 @@ def schemes(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         elif scheme == "scripts" and "/" in path:
             case, message = "scripts-folder", f"{member.name} is a script in a subfolder, which uv rejects"
         if message:
-            yield Finding(message, installer_evidence(case), fix, Location(member.name))
+            yield finding_of(case, message, fix, Location(member.name))
 
 
 @rule(
@@ -104,22 +104,22 @@ def scripts(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     for name, place in _script_members(wheel):
         if reserved.fullmatch(name.lower().removesuffix(".exe").removesuffix(".py")):
             message = f"uv installs no script named {name}"
-            yield Finding(message, installer_evidence("reserved-script"), fix, place)
+            yield finding_of("reserved-script", message, fix, place)
     points = need(need(wheel.startup).entry_points)
     for line, fault in points.unreadable:
         place = Location("entry_points.txt", line=line)
         message = f"entry_points.txt, line {line}: {fault}"
-        yield Finding(message, installer_evidence("entry-points-file"), fix, place)
+        yield finding_of("entry-points-file", message, fix, place)
     for point in points.entries:
         if point.group not in _SCRIPT_GROUPS:
             continue
         place = Location("entry_points.txt", line=point.line)
         if reserved.fullmatch(point.name.lower().removesuffix(".py")):
             message = f"uv installs no script named {point.name}"
-            yield Finding(message, installer_evidence("reserved-script"), fix, place)
+            yield finding_of("reserved-script", message, fix, place)
         if ":" not in point.value:
             message = f"the script {point.name} does not refer to an object: {point.value[:160]!a}"
-            yield Finding(message, installer_evidence("script-without-object"), fix, place)
+            yield finding_of("script-without-object", message, fix, place)
 
 
 def _script_members(wheel: WheelFacts) -> Iterator[tuple[str, Location]]:
