@@ -6,6 +6,7 @@ import json
 import platform
 import re
 import subprocess
+import sys
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -62,7 +63,7 @@ def test_torch_2_10_for_aarch64_is_cpu_only(wheelproof: Wheelproof) -> None:
 
 def pip_download(folder: Path, *arguments: str) -> Path:
     """The wheel that pip fetches into ``folder``, for any platform."""
-    command = ["python", "-m", "pip", "download", "--no-deps", "--quiet", "--dest", str(folder), *arguments]
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--dest", str(folder), *arguments]
     subprocess.run(command, check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
     return wheel

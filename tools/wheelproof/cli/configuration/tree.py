@@ -166,6 +166,8 @@ def _confined(value: Any, file: TreeFile) -> Any:
             real = (folder / name).resolve()
         except (OSError, RuntimeError, ValueError) as error:  # links in a loop, a null byte
             raise _RefusedError(f"{name!r} cannot be followed") from error
+        if any(path.is_symlink() for path in (real, *real.parents)):  # links in a loop, since Python 3.13
+            raise _RefusedError(f"{name!r} cannot be followed")
         if not real.is_relative_to(file.root.resolve()):
             raise _RefusedError(f"{name!r} leads out of {file.root}")
         return str(real)
