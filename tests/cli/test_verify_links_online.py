@@ -11,7 +11,7 @@ from tests.conftest import Wheelproof
 
 pytestmark = pytest.mark.online
 
-LARGEST = 18_000_000  # bytes, index pages included; 3.2 MB of them for the symbol versions of large libraries
+LARGEST = 20_000_000  # bytes, index pages included: 16.5 MB on aarch64, 18.7 MB on x86_64 where no wheel is at hand
 UNSATISFIED = {"driver", "system", "optional"}  # statuses without a wheel
 
 
