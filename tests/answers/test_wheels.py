@@ -67,8 +67,9 @@ def test_no() -> None:
     wrong = wheel(result("WHL201", FAIL, message="the wheel is CPU; expected cuda"))
     assert line(CUDA, wrong) == "torch 2.11.0 for aarch64 is not a build for cuda: the wheel is CPU; expected cuda"
     lacking = wheel(result("WHL601", FAIL, message="no code for GB200 (10.0) in libtorch_cuda.so"))
+    lacking.facts["gpu_code"]["products"][0]["runs"] = "none"  # GB200; H100 has code
     assert line(BOTH, lacking) == (
-        "torch 2.11.0 for aarch64 does not run on GB200 and H100: no code for GB200 (10.0) in libtorch_cuda.so"
+        "torch 2.11.0 for aarch64 does not run on GB200: no code for GB200 (10.0) in libtorch_cuda.so"
     )
     damaged = wheel(result("WHL124", FAIL, message="torch/_C.so is damaged"))
     assert line(CUDA, damaged) == "torch 2.11.0 for aarch64 is not in order: torch/_C.so is damaged"

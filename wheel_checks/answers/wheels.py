@@ -119,7 +119,8 @@ def _words(question: WheelQuestion, answer: Answer, wheel: Subject) -> str:
     if is_no and not set(OF_NO_DRIVER).isdisjoint(answer.decided_by):
         return f"{subject} does not import without a driver"
     if is_no and not set(question.of_running).isdisjoint(answer.decided_by):
-        return f"{subject} does not run {_where(question)}"
+        denied = [gpu for gpu in question.gpus if gather(wheel, question.of_running, gpu).verdict is Verdict.FAIL]
+        return f"{subject} does not run {_where(replace(question, gpus=tuple(denied) or question.gpus))}"
     if is_no:
         return f"{subject} is not in order"
     claims = [is_a_build(wheel)] if question.expect else []

@@ -10,6 +10,8 @@ from tests.support.elf import AARCH64, I386, X86_64, Elf
 from tests.support.wheel_facts import AARCH64 as TARGET
 from tests.support.wheel_facts import facts_of
 from tests.support.wheels import WheelBuilder
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.gpu.targets import parse_gpus
 from wheel_checks.facts.links.linking import lay_out, link
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import WheelFacts
@@ -40,6 +42,9 @@ def grace(members: Mapping[str, Elf | bytes], tags: str = "cp312-cp312-manylinux
 
 def intel(members: Mapping[str, Elf | bytes], tags: str = "cp312-cp312-manylinux_2_28_x86_64") -> WheelFacts:
     return wheel_of(tags, members)
+
+
+FOR_CUDA = AcceleratorFacts("cuda", "12", "", ())
 
 
 def for_any(members: Mapping[str, Elf], depth: Depth = Depth.LINKS) -> WheelFacts:
@@ -143,9 +148,17 @@ CASES = [
     ),
     Case(
         "WHL502",
-        "a wheel for any platform whose libraries were not read",
-        lambda: for_any({"demo/libdemo_cuda118.so.11": INTEL}, Depth.QUICK),
-        ("not known whether the libraries of this wheel, tagged for any platform, are for aarch64",),
+        "a wheel for any platform whose GPU code is for another machine",
+        lambda: replace(for_any({"demo/libdemo_cuda118.so": INTEL}, Depth.QUICK), accelerator=FOR_CUDA),
+        ("the libraries are for x86_64, none is for aarch64",),
+        expectations={"gpus": parse_gpus("GH200")},
+    ),
+    Case(
+        "WHL502",
+        "a wheel for any platform whose libraries are for another machine, without GPU code",
+        lambda: for_any({"demo/attach_linux_amd64.so": INTEL}, Depth.QUICK),
+        ("the libraries are for x86_64, none is for aarch64",),
+        expectations={"gpus": parse_gpus("GH200")},
         undecided=True,
     ),
     Case(

@@ -198,15 +198,19 @@ def _with_elfs(
 def _with_heads(
     contents: WheelContents, source: ByteSource, name: WheelName | Unavailable, kept: FileFacts
 ) -> WheelContents:
-    """With the first bytes of native members: those of macOS and Windows, of a local file, and from depth links on."""
+    """With the first bytes of native members: of a local file, and of a wheel for macOS, Windows or any platform.
+
+    From depth links on those of every wheel.
+    """
     archive = contents.archive
     if isinstance(archive, Unavailable) or isinstance(name, Unavailable):
         return contents
-    from wheel_checks.facts.wheel.native_heads import NativeHeads, is_for_other_system, read_native_heads
+    from wheel_checks.facts.wheel.native_heads import NativeHeads, is_for_any, is_for_other_system, read_native_heads
 
-    if source.remote and not is_for_other_system(name.tags) and not contents.depth.includes(Depth.LINKS):
+    says_machine = is_for_other_system(name.tags) or is_for_any(name.tags)
+    if source.remote and not says_machine and not contents.depth.includes(Depth.LINKS):
         return contents
-    heads = kept.remember("native heads", AsJson(NativeHeads), lambda: read_native_heads(source, archive))
+    heads = kept.remember("heads of native members", AsJson(NativeHeads), lambda: read_native_heads(source, archive))
     return replace(contents, heads=heads)
 
 

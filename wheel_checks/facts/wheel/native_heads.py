@@ -12,6 +12,8 @@ from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.archive.heads import read_heads
 from wheel_checks.facts.archive.inflation import unpackable
+from wheel_checks.formats.elf.bytes import BytesNeeded, WholeFile
+from wheel_checks.formats.elf.header import read_header
 from wheel_checks.formats.macho import MachSlice, read_mach_slices
 from wheel_checks.formats.native_signature import native_kind
 from wheel_checks.formats.pe.header import MACHINES
@@ -27,7 +29,7 @@ _OTHER_SYSTEM = re.compile(r"(?:macosx|win)(?:_|32)")
 
 @dataclass(frozen=True, slots=True)
 class NativeHead:
-    """One member: ``kind`` is "ELF", "PE" (with ``machine``), "Mach-O" (with ``slices``) or ""."""
+    """One member: ``kind`` is "ELF" or "PE" (with ``machine``), "Mach-O" (with ``slices``) or ""."""
 
     member: str
     kind: str
@@ -41,6 +43,11 @@ class NativeHeads:
 
     heads: tuple[NativeHead, ...] = ()
     unread: int = 0
+
+
+def is_for_any(tags: Iterable[Tag]) -> bool:
+    """True for wheels that every platform accepts."""
+    return all(tag.platform == "any" for tag in tags)
 
 
 def is_for_other_system(tags: Iterable[Tag]) -> bool:
@@ -60,7 +67,9 @@ def _native_head(member: Member, head: bytes) -> NativeHead:
     kind = native_kind(head)
     try:
         slices = read_mach_slices(head) if kind == "Mach-O" else ()
-    except FormatError:
+        if kind == "ELF":
+            return NativeHead(member.name, kind, read_header(WholeFile(head))[0].machine)
+    except (FormatError, BytesNeeded):
         return NativeHead(member.name, "")
     if kind != "PE":
         return NativeHead(member.name, kind, slices=slices)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from wheel_checks.facts.links.linking import installed_path
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheel_checks.fixes.commands import Options, member, path, run
+from wheel_checks.fixes.commands import member, path, run
 from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts
 from wheel_checks.formats.elf.segments import Segments
@@ -105,11 +105,11 @@ def readable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     example="an x86_64 library in a wheel tagged manylinux_2_28_aarch64",
     fix="Build on, or cross-compile for, the machine of the tag.",
 )
-def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+def machine(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """The ELF header's machine is one of the tags', but for data whose path names its own (``agent/arm64/lib.so``)."""
     tagged = _tagged_machines(wheel)
     if not tagged:
-        yield from _for_any_platform(wheel)
+        yield from _for_any_platform(wheel, expectations)
         return
     foreign: dict[str, list[str]] = defaultdict(list)
     for elf in elfs_of(wheel):
@@ -123,29 +123,26 @@ def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         yield Finding(message, listed("files", members), fix, Location(members[0]))
 
 
-def _for_any_platform(wheel: WheelFacts) -> Iterator[Finding]:
+def _for_any_platform(wheel: WheelFacts, expectations: Expectations) -> Iterator[Finding]:
     """A wheel tagged for any platform may have libraries for several machines, or none: debugpy does both.
 
-    So a wheel without a library for the target is undecided, and so is one whose libraries were not read.
+    So a wheel without a library for the target is undecided, or an error if it is for a GPU and has to run on one.
     """
     target = wheel.target
     if target is None or target.system != LINUX or all(tag.platform != "any" for tag in need(wheel.name).tags):
         need(Unavailable("the tags contain no Linux machine"))
         return
-    native = [member.name for member in need(wheel.archive).members if _NATIVE.search(member.name)]
-    if not native:
+    heads = [head for head in need(wheel.heads).heads if head.kind == "ELF" and _NATIVE.search(head.member)]
+    if not heads:
         need(Unavailable("the wheel has no native libraries"))
-    tags = Evidence("tags", ", ".join(sorted(map(str, need(wheel.name).tags))))
-    if isinstance(wheel.elfs, Unavailable):
-        fix = Fix("Read the libraries.", (Options(("wheelproof", "verify"), ("--depth", "links")),))
-        message = f"not known whether the libraries of this wheel, tagged for any platform, are for {target.machine}"
-        yield Finding(message, (*listed("files", native), tags), fix, Location(native[0]), undecided=True)
-        return
-    machines = {elf.facts.header.machine for elf in elfs_of(wheel)}
+    machines, members = {head.machine for head in heads}, [head.member for head in heads]
     if machines and target.machine not in machines:
+        tags = Evidence("tags", ", ".join(sorted(map(str, need(wheel.name).tags))))
         message = f"the libraries are for {joined(sorted(machines))}, none is for {target.machine}"
         fix = Fix(f"Import the package on {target.machine} to see whether it works without them.")
-        yield Finding(message, (*listed("files", native), tags), fix, Location(native[0]), undecided=True)
+        is_for_gpu = not isinstance(wheel.accelerator, Unavailable) and wheel.accelerator.shows_gpu
+        undecided = not (expectations.gpus and is_for_gpu)
+        yield Finding(message, (*listed("files", members), tags), fix, Location(members[0]), undecided=undecided)
 
 
 @rule(
