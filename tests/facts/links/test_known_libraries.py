@@ -56,6 +56,9 @@ def test_a_system_with_musl_has_no_other_system_library() -> None:
     [
         ("libavcodec.so.58", "FFmpeg"),
         ("libswscale.so.9", "FFmpeg"),
+        ("libascendcl.so", "Ascend CANN"),
+        ("libacl_op_compiler.so", "Ascend CANN"),
+        ("libacl.so.1", ""),  # access control lists
         ("libnuma.so.1", "numactl"),
         ("libmlx5.so.1", "rdma-core"),
         ("libpython3.12.so.1.0", "a Python that is built with a shared library"),
