@@ -44,7 +44,7 @@ COMMANDS = {
     "doctor": "doctor --facts computed-8.json",
 }
 
-# What changes in the command, so that one claim is open; the rule that leaves it open, and the option that closes it.
+# Changes to the command that leave a single claim open; the rule of the open obligation, and the option that closes it.
 OPEN = [
     ("verify", "is a build", {"demo": "vague", "--expect cuda": "--expect cuda==12.8"}, "WHL201", ""),
     ("verify", "has code", {"demo": "blind", "--driver 580": ""}, "WHL601", ""),

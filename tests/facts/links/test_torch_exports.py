@@ -10,8 +10,10 @@ import pytest
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.links import torch_exports as module
 from wheel_checks.facts.links.torch_exports import (
+    TorchExports,
     export_hash,
     known_releases,
+    missing_exports,
     releases_that_export,
     stored_sets,
     torch_exports,
@@ -83,3 +85,12 @@ def test_a_damaged_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("importlib.resources.files", lambda _: tmp_path)
     with pytest.raises(FormatError, match=r"torch_exports.bin, the table of torch's exports, is damaged"):
         known_releases("x86_64")
+
+
+def test_exports_for_one_python_count_for_that_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    every, some = frozenset({export_hash("every")}), frozenset({export_hash("some")})
+    table = TorchExports("2.11.0", "aarch64", {"libc10.so": every}, {"cp312": {"libtorch_python.so": some}})
+    monkeypatch.setattr(module, "torch_exports", lambda *_: table)
+
+    assert missing_exports(("every", "some", "none"), "2.11.0", "aarch64", "cp312") == ("none",)
+    assert missing_exports(("every", "some", "none"), "2.11.0", "aarch64", "cp313") == ("some", "none")

@@ -15,6 +15,7 @@ from wheel_checks.facts.gpu.targets import parse_gpus
 from wheel_checks.facts.links.linking import lay_out, link
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.facts.wheel.native_heads import NativeHead, NativeHeads
 from wheel_checks.formats.elf.bytes import ByteRange
 from wheel_checks.formats.elf.file import ElfFacts, Missing
 from wheel_checks.model import need
@@ -45,6 +46,7 @@ def intel(members: Mapping[str, Elf | bytes], tags: str = "cp312-cp312-manylinux
 
 
 FOR_CUDA = AcceleratorFacts("cuda", "12", "", ())
+TOO_MANY = NativeHeads((NativeHead("demo/libdemo_cuda118.so", "ELF", "x86_64"),), unread=1)
 
 
 def for_any(members: Mapping[str, Elf], depth: Depth = Depth.LINKS) -> WheelFacts:
@@ -152,6 +154,14 @@ CASES = [
         lambda: replace(for_any({"demo/libdemo_cuda118.so": INTEL}, Depth.QUICK), accelerator=FOR_CUDA),
         ("the libraries are for x86_64, none is for aarch64",),
         expectations={"gpus": parse_gpus("GH200")},
+    ),
+    Case(
+        "WHL502",
+        "the same with more libraries than were looked at",
+        lambda: replace(for_any({"demo/libdemo_cuda118.so": INTEL}), accelerator=FOR_CUDA, heads=TOO_MANY),
+        ("the libraries are for x86_64, none is for aarch64",),
+        expectations={"gpus": parse_gpus("GH200")},
+        undecided=True,
     ),
     Case(
         "WHL502",

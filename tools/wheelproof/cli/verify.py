@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_depth(parser)
     parser.add_argument(
         "--with",
-        dest="beside",
+        dest="companions",
         action="append",
         default=[],
         metavar="REQUIREMENT",
@@ -136,7 +136,7 @@ def run(arguments: argparse.Namespace) -> int:
         tuple(arguments.driver),
     )
     depth = Depth(arguments.depth)
-    if (arguments.beside or expectations.without_driver) and not depth.includes(Depth.LINKS):
+    if (arguments.companions or expectations.without_driver) and not depth.includes(Depth.LINKS):
         depth = Depth.LINKS
     if arguments.provenance:
         depth = Depth.FULL  # an attestation is of all bytes
@@ -145,7 +145,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _run_installed(arguments, judgement, output)
     recording = _recording(arguments)
     links, whole = judgement.depth.includes(Depth.LINKS), judgement.depth is Depth.FULL
-    companions = parse_companions(arguments.beside)
+    companions = parse_companions(arguments.companions)
     with open_sources(
         arguments, output, assumed=wanted.note, links=links, whole=whole, companions=companions
     ) as opened:
@@ -211,7 +211,7 @@ def _check_mode(arguments: argparse.Namespace) -> None:
         raise UsageError(
             what, expected="a TARGET without --installed", hint="wheelproof doctor checks the driver of this host"
         )
-    if arguments.installed and arguments.beside:
+    if arguments.installed and arguments.companions:
         what = "--with applies to wheels, not to installed environments"
         raise UsageError(what, expected="a TARGET without --installed")
     if not arguments.installed and not arguments.targets:

@@ -103,10 +103,11 @@ def releases_that_export(names: Collection[str], machine: str) -> tuple[str, ...
     return _sorted(found)
 
 
-def missing_exports(names: Iterable[str], version: str, machine: str) -> tuple[str, ...]:
-    """The names that this torch of the table does not export for every Python. Raises FormatError if it is damaged."""
+def missing_exports(names: Iterable[str], version: str, machine: str, python: str) -> tuple[str, ...]:
+    """The names that this torch of the table does not export for a Python ("cp312"). Raises FormatError if damaged."""
     exports = torch_exports(version, machine)
-    every = frozenset().union(*exports.libraries.values()) if exports else frozenset()
+    of_python = exports.by_python.get(python, {}) if exports else {}
+    every = frozenset().union(*exports.libraries.values(), *of_python.values()) if exports else frozenset()
     return tuple(name for name in names if export_hash(name) not in every)
 
 

@@ -47,7 +47,7 @@ class NativeHeads:
 
 def is_for_any(tags: Iterable[Tag]) -> bool:
     """True for wheels that every platform accepts."""
-    return all(tag.platform == "any" for tag in tags)
+    return any(tag.platform == "any" for tag in tags)
 
 
 def is_for_other_system(tags: Iterable[Tag]) -> bool:

@@ -323,7 +323,7 @@ def toolkit_of_cubin(cubin: bytes) -> str:
 
 
 def toolkit_of_abi(abi: int, sm: int) -> str:
-    """What the ABI version of a cubin for a target says about its toolkit, as in :class:`GpuCode`."""
+    """The statement of a cubin's ABI version for a target about its toolkit, as in :class:`GpuCode`."""
     if abi == _NEW_ABI:
         return f"ABI {abi}" if sm < _FIRST_OF_NEW_ABI else f"ABI {abi} from sm_{_FIRST_OF_NEW_ABI}"
     return f"ABI {_OLD_ABI}" if abi <= _OLD_ABI else ""

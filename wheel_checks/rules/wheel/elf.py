@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from wheel_checks.facts.links.linking import installed_path
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.facts.wheel.native_heads import is_for_any
 from wheel_checks.fixes.commands import member, path, run
 from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts
@@ -129,10 +130,11 @@ def _for_any_platform(wheel: WheelFacts, expectations: Expectations) -> Iterator
     So a wheel without a library for the target is undecided, or an error if it is for a GPU and has to run on one.
     """
     target = wheel.target
-    if target is None or target.system != LINUX or all(tag.platform != "any" for tag in need(wheel.name).tags):
+    if target is None or target.system != LINUX or not is_for_any(need(wheel.name).tags):
         need(Unavailable("the tags contain no Linux machine"))
         return
-    heads = [head for head in need(wheel.heads).heads if head.kind == "ELF" and _NATIVE.search(head.member)]
+    named = [head for head in need(wheel.heads).heads if _NATIVE.search(head.member)]
+    heads = [head for head in named if head.kind == "ELF"]
     if not heads:
         need(Unavailable("the wheel has no native libraries"))
     machines, members = {head.machine for head in heads}, [head.member for head in heads]
@@ -141,7 +143,8 @@ def _for_any_platform(wheel: WheelFacts, expectations: Expectations) -> Iterator
         message = f"the libraries are for {joined(sorted(machines))}, none is for {target.machine}"
         fix = Fix(f"Import the package on {target.machine} to see whether it works without them.")
         is_for_gpu = not isinstance(wheel.accelerator, Unavailable) and wheel.accelerator.shows_gpu
-        undecided = not (expectations.gpus and is_for_gpu)
+        are_known = not need(wheel.heads).unread and all(head.kind for head in named)
+        undecided = not (expectations.gpus and is_for_gpu and are_known)
         yield Finding(message, (*listed("files", members), tags), fix, Location(members[0]), undecided=undecided)
 
 

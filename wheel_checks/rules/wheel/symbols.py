@@ -63,7 +63,7 @@ def _for_users_of_torch(wheel: WheelFacts, links: LinkFacts, lame: Sequence[Unre
     "WHL543",
     "a wheel for a range of torch releases needs only symbols that all of them export",
     why="A library for the stable ABI of torch (`aoti_torch_...`, `torch_...`) loads with every later torch, but not "
-    "with one that is older than its newest symbol. Its build with the newest torch does not show it; users of the "
+    "with a torch before its newest symbol. Its build with the newest torch does not show it; users of the "
     "oldest see `undefined symbol`. The symbols that each torch exports can be compared before the release.",
     example='a wheel that needs torch_from_blob, of torch 2.11.0, with `torch-abi = ">=2.9"` in the expectation',
     fix="Build with TORCH_TARGET_VERSION of the oldest torch, or narrow the range.",
@@ -79,10 +79,10 @@ def torch_abi(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding
         need(Unavailable("no range of torch releases was expected", "torch-abi in the expectation of a release"))
         return
     symbols = need(need(wheel.links).symbols)
-    machine = wheel.target.machine if wheel.target else ""
+    machine, python = (wheel.target.machine, wheel.target.interpreter) if wheel.target else ("", "")
     known = [version for version in known_releases(machine) if wanted.contains(version)]
     names = dict.fromkeys(name for each in symbols.of_torch.values() for name in each)
-    lacking = {version: gone for version in known if (gone := missing_exports(names, version, machine))}
+    lacking = {version: gone for version in known if (gone := missing_exports(names, version, machine, python))}
     if lacking:
         gone = next(iter(lacking.values()))
         path = next(path for path, each in symbols.of_torch.items() if gone[0] in each)
