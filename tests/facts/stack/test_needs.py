@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.wheel_facts import AARCH64
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.gpu.targets import parse_gpus
 from wheel_checks.facts.stack.facts import WHEEL, StackFacts, StackPackage
 from wheel_checks.facts.stack.needs import Glibc, distributions_with, glibc_of_tags, stack_needs
 
@@ -64,6 +65,18 @@ def test_the_oldest_sufficient_patch_release_of_python(requires: list[str], patc
 
     assert needs.python == needed
     assert needs.condition(with_driver=True) == (f"Python {needed} or newer" if needed else "")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "needed"), [("H100", "525.60.13"), ("B200", "570"), ("B200,GB300", "575"), ("MI300X", "525.60.13")]
+)
+def test_a_gpu_that_is_newer_than_the_driver_of_the_wheels(gpus: str, needed: str) -> None:
+    torch = stack(package("torch", "manylinux_2_28_aarch64", "12.8"))
+
+    assert stack_needs(torch, gpus=parse_gpus(gpus)).condition(with_driver=True) == (
+        f"driver {needed} or newer and glibc 2.28 or newer"
+    )
+    assert stack_needs(stack(package("pure", "any")), gpus=parse_gpus(gpus)).driver is None
 
 
 def test_a_stack_of_pure_packages_needs_nothing() -> None:

@@ -324,6 +324,14 @@ CASES = [
         expectations=on("590", "V100,T4"),
     ),
     Case(
+        "WHL607",
+        "Blackwell with a driver that is older",
+        lambda: cuda("sm_100", name="demo_cu12"),
+        ("driver 565 does not support B200 (10.0); the first branch that does is 570",),
+        expectations=on("565", "B200,H100"),
+    ),
+    Case("WHL607", "Blackwell with its first driver", lambda: cuda("sm_100"), expectations=on("570", "B200,RTX 5090")),
+    Case(
         "WHL607", "V100 with its last driver", lambda: cuda("sm_70", name="demo_cu12"), expectations=on("580", "V100")
     ),
 ]

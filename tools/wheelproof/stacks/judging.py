@@ -103,12 +103,14 @@ class StackJudge:
         stack = Subject(self._id(facts.target, machine), "stack", headline(facts, rows), shown, results)
         question = _question(judgement, facts.target, machine)
         pythons = [package.facts.get("requires_python", "") for package in packages]
-        needs = stack_needs(facts, pythons=[*pythons, facts.lock.requires_python if facts.lock else ""])
+        pythons.append(facts.lock.requires_python if facts.lock else "")
+        wanted = [gpu for gpu in judgement.expectations.gpus if gpu.name in gpus]
+        needs = stack_needs(facts, pythons=pythons, gpus=wanted)
         question = replace(question, needs=needs.condition(with_driver=not question.driver))
         if needs.python:
             question = replace(question, where=f"{facts.target.machine}, Python {needs.python} or newer")
         answers = answer_stack(question, stack, packages, others)
-        return JudgedStack(stack, answers, packages, others, facts)
+        return JudgedStack(stack, answers, packages, others, facts, needs)
 
     def _id(self, target: Target, machine: Machine | None = None) -> str:
         where = f"{target.label}, {machine.label}" if machine else target.label

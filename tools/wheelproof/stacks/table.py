@@ -12,7 +12,7 @@ from wheel_checks.facts.accelerator.signals import CUDA
 from wheel_checks.facts.accelerator.verdict import DECLARED as ONLY_DECLARED
 from wheel_checks.facts.stack.facts import CONDA, DECLARED, SDIST, WHEEL, StackFacts, StackPackage
 from wheel_checks.facts.stack.locked import LockedEntry
-from wheel_checks.facts.stack.needs import stack_needs
+from wheel_checks.facts.stack.needs import StackNeeds
 from wheel_checks.model import Answer, FailOn, Overview, Report, Subject, Table, Verdict
 from wheel_checks.phrases import joined, plural
 from wheel_checks.report.wording import accelerator_label, gpu_label
@@ -67,7 +67,7 @@ def table(packages: Sequence[Subject], fail_on: FailOn) -> list[dict[str, Any]]:
 class JudgedStack:
     """The subject of a stack, of its packages, and ``others``: indexes and machines.
 
-    ``facts`` are None if nothing was resolved.
+    ``facts`` and ``needs`` are None if nothing was resolved.
     """
 
     stack: Subject
@@ -75,6 +75,7 @@ class JudgedStack:
     packages: Sequence[Subject] = ()
     others: Sequence[Subject] = ()
     facts: StackFacts | None = None
+    needs: StackNeeds | None = None
 
 
 def overview(stacks: Sequence[JudgedStack], fail_on: FailOn) -> Overview:
@@ -129,7 +130,8 @@ def _statements(shown: JudgedStack, several: bool) -> list[str]:
     indexes = Counter(row["index"] for row in shown.stack.facts["packages"] if row["index"])
     sources = joined([f"{index} ({count})" for index, count in indexes.most_common()])
     taken = [f"taken from {sources}"] if len(indexes) > 1 else []
-    sentences = (*others[:_MOST_RELEASES], *left, *stack_needs(facts).sentences, *taken)
+    needs = shown.needs.sentences if shown.needs else ()
+    sentences = (*others[:_MOST_RELEASES], *left, *needs, *taken)
     return [where + sentence for sentence in sentences]
 
 

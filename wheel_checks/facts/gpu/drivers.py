@@ -77,6 +77,16 @@ def last_branch_for(sm: int) -> int | None:
     return min((row["branch"] for row in load("variant_machines")["last_driver"] if sm < row["below_sm"]), default=None)
 
 
+def first_branch_for(sm: int) -> int | None:
+    """The first branch for GPUs of a capability (sm_100 gives 570): of the first CUDA that compiles for it.
+
+    None for GPUs before Blackwell (``data/triton_releases.toml``, ``gpu``), and outside of the tables.
+    """
+    since = next((_numbers(row["ptxas"]) for row in load("triton_releases")["gpu"] if row["sm"] == sm), None)
+    branches = (row["branch"] for row in load("drivers")["branch"] if since and _numbers(row["cuda"]) >= since)
+    return min(branches, default=None)
+
+
 def has_forward_compatibility(product: str) -> bool:
     """Whether NVIDIA's packages ``cuda-compat-13-0`` run a newer CUDA on an older driver with this GPU."""
     return product in load("drivers")["forward_compatibility"]["products"]

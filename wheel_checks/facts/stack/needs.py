@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import CUDA
-from wheel_checks.facts.gpu.drivers import oldest_driver
+from wheel_checks.facts.gpu.drivers import first_branch_for, oldest_driver
+from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.facts.stack.facts import StackFacts, StackPackage
 from wheel_checks.parsing import specifiers_or_none
 from wheel_checks.phrases import joined
@@ -33,11 +34,10 @@ class GlibcNeed:
 
 @dataclass(frozen=True, slots=True)
 class DriverNeed:
-    """The oldest driver that runs the stack ("580"), the package that needs it, and the CUDA that it is built for."""
+    """The oldest driver that runs the stack ("580"), and what needs it: "torch 2.11.0: CUDA 13.0", or a GPU: "B200"."""
 
     version: str
-    package: str
-    cuda: str
+    because: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,7 @@ class StackNeeds:
                 f"needs glibc {_text(self.glibc.version)} ({self.glibc.package}){where}; assumed: {_text(self.assumed)}"
             )
         if self.driver:
-            found.append(
-                f"needs driver {self.driver.version} or later ({self.driver.package}: CUDA {self.driver.cuda})"
-            )
+            found.append(f"needs driver {self.driver.version} or later ({self.driver.because})")
         return tuple(found)
 
     def condition(self, *, with_driver: bool) -> str:
@@ -75,9 +73,14 @@ class StackNeeds:
 
 
 def stack_needs(
-    stack: StackFacts, symbol_versions: Mapping[str, Glibc] | None = None, pythons: Iterable[str] = ()
+    stack: StackFacts,
+    symbol_versions: Mapping[str, Glibc] | None = None,
+    pythons: Iterable[str] = (),
+    gpus: Iterable[Product] = (),
 ) -> StackNeeds:
-    """The least glibc, driver and patch release of Python of a stack; ``pythons`` are Requires-Pythons of its wheels.
+    """The least glibc, driver and patch release of Python of a stack on ``gpus``.
+
+    ``pythons`` are Requires-Pythons of its wheels.
 
     glibc comes from the platform tags of the wheels (PEP 600: a wheel promises the oldest of its tags), or from
     ``symbol_versions``, the latest GLIBC_ version that the libraries of a file need, by its file name, if these were
@@ -85,6 +88,8 @@ def stack_needs(
     """
     found = [need for need in (_glibc_of(package, symbol_versions or {}) for package in stack.packages) if need]
     drivers = [need for need in map(_driver_of, stack.packages) if need]
+    if drivers:
+        drivers += [DriverNeed(str(first), gpu.name) for gpu in gpus if (first := first_branch_for(gpu.sm))]
     return StackNeeds(
         max(found, key=lambda need: need.version, default=None),
         max(drivers, key=lambda need: tuple(map(int, need.version.split("."))), default=None),
@@ -136,7 +141,7 @@ def _driver_of(package: StackPackage) -> DriverNeed | None:
     if facts is None or facts.accelerator != CUDA or not facts.version:
         return None
     oldest = oldest_driver(int(facts.version.partition(".")[0]))
-    return DriverNeed(oldest, package.label, facts.version) if oldest else None
+    return DriverNeed(oldest, f"{package.label}: CUDA {facts.version}") if oldest else None
 
 
 def _parsed(text: str) -> Glibc:

@@ -18,6 +18,7 @@ from wheel_checks.facts.gpu.deciding import deciding_groups
 from wheel_checks.facts.gpu.drivers import (
     branch_of,
     cuda_of_ptx,
+    first_branch_for,
     has_forward_compatibility,
     highest_cuda,
     is_known,
@@ -263,12 +264,13 @@ def _made_by(code: GpuCode | Unavailable, label: str) -> str | None:
 @rule(
     "WHL607",
     "the specified driver supports the GPU",
-    why="NVIDIA drops old GPUs with a driver branch: newer drivers do not find the GPU.",
+    why="A driver does not find a GPU that is newer than its branch. NVIDIA also drops old GPUs with a branch: newer "
+    "drivers do not find them.",
     example="V100 with driver 590: 580 is the last branch for Maxwell, Pascal and Volta",
-    fix="Keep the last driver branch that supports the GPU, or use a newer GPU.",
+    fix="Use a driver branch that supports the GPU.",
 )
 def driver_supports_gpu(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """No driver is of a later branch than the last one for a GPU. Only wheels for CUDA are judged."""
+    """No driver is of a branch before the first one for a GPU, or after the last one. Only of wheels for CUDA."""
     drivers, gpus = (
         _drivers(expectations),
         expectations.gpus or need(Unavailable("no GPU was specified", "--gpu GB200")),
@@ -278,7 +280,11 @@ def driver_supports_gpu(wheel: WheelFacts, expectations: Expectations) -> Iterab
         return
     for driver in drivers:
         for gpu in gpus:
-            last = last_branch_for(gpu.sm)
+            first, last = first_branch_for(gpu.sm), last_branch_for(gpu.sm)
+            if not gpu.gfx and first is not None and branch_of(driver) < first:
+                message = f"driver {driver} does not support {gpu}; the first branch that does is {first}"
+                evidence = (Evidence(gpu.name, f"from driver {first} on", _TABLE),)
+                yield Finding(message, evidence, Fix(f"Install driver {first} or later."))
             if not gpu.gfx and last is not None and branch_of(driver) > last and is_known(driver):
                 message = f"driver {driver} does not support {gpu}; the last branch that does is {last}"
                 yield Finding(
